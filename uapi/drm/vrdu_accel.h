@@ -84,7 +84,7 @@ struct drm_vrdu_query {
 	__u64 data;
 };
 
-#define DRM_VRDU_CAP_TIMING	(1ull << 0)	/* VRDU_CALL_TIMING and phantom buffers */
+#define DRM_VRDU_CAP_TIMING	0x1ull	/* VRDU_CALL_TIMING and phantom buffers */
 
 /**
  * struct drm_vrdu_device_info - static facts.
@@ -191,8 +191,8 @@ struct drm_vrdu_host_counters {
 	__u64 fences;
 };
 
-#define DRM_VRDU_BO_DDR		(1u << 0)	/* place in DDR rather than HBM */
-#define DRM_VRDU_BO_PHANTOM	(1u << 1)	/* size and address but no pages: timing only */
+#define DRM_VRDU_BO_DDR		0x1u	/* place in DDR rather than HBM */
+#define DRM_VRDU_BO_PHANTOM	0x2u	/* size and address but no pages: timing only */
 
 /**
  * struct drm_vrdu_bo_create - make a buffer, zero-filled.
@@ -262,7 +262,7 @@ enum drm_vrdu_bind_op_type {
 	DRM_VRDU_BIND_UNMAP = 1,
 };
 
-#define DRM_VRDU_BIND_READ_ONLY	(1u << 0)	/* the device may not write */
+#define DRM_VRDU_BIND_READ_ONLY	0x1u	/* the device may not write */
 
 /**
  * struct drm_vrdu_bind_op - one operation.

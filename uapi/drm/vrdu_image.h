@@ -48,18 +48,18 @@ extern "C" {
 #define VRDU_IMAGE_MAJOR	1
 #define VRDU_IMAGE_MINOR	0
 
-#define VRDU_IMAGE_MAX_BYTES	(1u << 20)	/* whole image */
+#define VRDU_IMAGE_MAX_BYTES	0x100000u	/* whole image */
 #define VRDU_MAX_SYMBOLS	64
 #define VRDU_MAX_EXTENTS	256
 #define VRDU_MAX_SECTIONS	16
 #define VRDU_MAX_SEQ		64
 #define VRDU_MAX_LOOP_DEPTH	3
-#define VRDU_MAX_TRIP		(1u << 20)
+#define VRDU_MAX_TRIP		0x100000u
 #define VRDU_MAX_NODES		512		/* in a section */
 #define VRDU_MAX_STREAMS	1024		/* in a section */
 #define VRDU_MAX_AGUS		2048		/* in an image */
 #define VRDU_MAX_DEPTH		256		/* tiles in a stream's buffer */
-#define VRDU_MAX_TILE_BYTES	(1u << 26)
+#define VRDU_MAX_TILE_BYTES	0x4000000u
 #define VRDU_NODE_INPUTS	4
 #define VRDU_NODE_OUTPUTS	2
 #define VRDU_NODE_PARAMS	8
@@ -134,8 +134,8 @@ enum vrdu_symbol_kind {
 	VRDU_SYMBOL_TABLE = 1,
 };
 
-#define VRDU_SYMBOL_READ	(1u << 0)	/* the program reads the range */
-#define VRDU_SYMBOL_WRITE	(1u << 1)	/* the program writes the range */
+#define VRDU_SYMBOL_READ	0x1u	/* the program reads the range */
+#define VRDU_SYMBOL_WRITE	0x2u	/* the program writes the range */
 
 /**
  * struct vrdu_symbol - one argument of the program.
@@ -249,7 +249,7 @@ enum vrdu_elem {
 /** VRDU_STREAM_TRANSPOSED: a tile is stored [cols][tile_rows]: column c, row r
  * at c * tile_rows + r (also in a last, partly filled tile).
  */
-#define VRDU_STREAM_TRANSPOSED	(1u << 0)
+#define VRDU_STREAM_TRANSPOSED	0x1u
 
 /**
  * struct vrdu_stream - tiles from one node to one or more others.

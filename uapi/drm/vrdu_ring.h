@@ -28,11 +28,11 @@ enum vrdu_packet_op {
 };
 
 /** VRDU_CALL_TIMING: advance the clock only; no data is read or written but extents. */
-#define VRDU_CALL_TIMING	(1u << 0)
+#define VRDU_CALL_TIMING	0x1u
 #define VRDU_CALL_FLAGS		(VRDU_CALL_TIMING)
 
 /** VRDU_PACKET_EVENT: raise an event when this packet has completed. */
-#define VRDU_PACKET_EVENT	(1u << 0)
+#define VRDU_PACKET_EVENT	0x1u
 
 /**
  * struct vrdu_packet - one entry of a ring.
