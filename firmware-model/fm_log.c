@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The log of a program's author: bounded, always terminated text in a buffer
+ * that the caller owns. Used by everything that refuses an image.
+ */
+#include "fm.h"
+
+void fm_log(struct fm_log *log, const char *fmt, ...)
+{
+	size_t room = 0;
+	char *at = NULL;
+	va_list args;
+	int n;
+
+	if (!log)
+		return;
+	if (log->buf && log->len < log->size) {
+		at = log->buf + log->len;
+		room = log->size - log->len;
+	}
+	va_start(args, fmt);
+	n = fm_vsnprintf(at, room, fmt, args);
+	va_end(args);
+	if (n > 0)
+		log->len += n;
+}
