@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Dot products over 16 lanes: rules d16, q8 and seq of fm_math.h. A template:
+ * each per-ISA object includes it after its lanes. Several weight rows are
+ * walked at once, which hides the adders' latency and shares the loads of x;
+ * a row's own order of additions, and so its bits, never depends on that.
+ *
+ * Row counts and the weight type are constants at every call, so that each
+ * inlined copy is straight code.
+ */
+#ifndef _FM_MATH_MATMUL_H
+#define _FM_MATH_MATMUL_H
+
+static __always_inline void dot_store(const struct fm_matmul *a, fm_f *y, const float *r, u32 rows)
+{
+	u32 i;
+
+	for (i = 0; i < rows; i++) {
+		float f = r[i];
+
+		if (a->flags & FM_MATMUL_SCALE)
+			f *= fm_float(a->scale);
+		*(fm_u *)(y + i) = fm_canon(f);
+	}
+}
+
+#define DOT_X(p)	(bf16 ? v16e_ld(p) : v16_ld(p))
+#define DOT_W(p)	(bf16 ? v16e_ld_bf16(p) : v16_ld(p))
+
+/* @rows (1, 2 or 4) dots of x with the rows at w, w + pitch, … (bytes). */
+static __always_inline void dot_rows(float *r, const fm_f *x, const u8 *w, size_t pitch, u32 k,
+				     u32 rows, bool bf16)
+{
+	const u32 size = bf16 ? 2 : 4;
+	v16 acc0 = v16_set1(0.0f), acc1 = acc0, acc2 = acc0, acc3 = acc0;
+	size_t i;
+
+	for (i = 0; i + 16 <= k; i += 16) {
+		v16 xv = DOT_X(x + i);
+
+		acc0 = v16_mac(acc0, xv, DOT_W(w));
+		if (rows > 1)
+			acc1 = v16_mac(acc1, xv, DOT_W(w + pitch));
+		if (rows > 2) {
+			acc2 = v16_mac(acc2, xv, DOT_W(w + 2 * pitch));
+			acc3 = v16_mac(acc3, xv, DOT_W(w + 3 * pitch));
+		}
+		w += 16 * size;
+	}
+	if (i < k) {
+		u32 n = k - i, row;
+		float xb[16] __attribute__((__aligned__(32))) = {};
+		float wb[4][16] __attribute__((__aligned__(32))) = {};
+		v16 xv;
+
+		/* Zeros in the missing places: a sum that starts at +0 keeps its bits. */
+		fm_copy(xb, x + i, n, 4);
+		for (row = 0; row < rows; row++)
+			fm_copy(wb[row], w + row * pitch, n, size);
+		xv = DOT_X(xb);
+		acc0 = v16_mac(acc0, xv, DOT_W(wb[0]));
+		if (rows > 1)
+			acc1 = v16_mac(acc1, xv, DOT_W(wb[1]));
+		if (rows > 2) {
+			acc2 = v16_mac(acc2, xv, DOT_W(wb[2]));
+			acc3 = v16_mac(acc3, xv, DOT_W(wb[3]));
+		}
+	}
+	v16_fold_rows(r, rows, bf16, acc0, acc1, acc2, acc3);
+}
+
+#undef DOT_X
+#undef DOT_W
+
+static __always_inline void matmul_d16(const struct fm_matmul *a, bool bf16)
+{
+	const size_t pitch = (size_t)a->ldw * (bf16 ? 2 : 4);
+	const fm_f *x = a->x;
+	const u8 *w = a->w;
+	fm_f *y = a->y;
+	float r[4];
+	size_t n, i;
+
+	for (n = a->n0; n + FM_DOT_ROWS <= a->n1; n += FM_DOT_ROWS) {
+		for (i = 0; i < a->m; i++) {
+			dot_rows(r, x + i * a->ldx, w + n * pitch, pitch, a->k, FM_DOT_ROWS, bf16);
+			dot_store(a, y + i * a->ldy + n, r, FM_DOT_ROWS);
+		}
+	}
+	for (; n < a->n1; n++) {
+		for (i = 0; i < a->m; i++) {
+			dot_rows(r, x + i * a->ldx, w + n * pitch, pitch, a->k, 1, bf16);
+			dot_store(a, y + i * a->ldy + n, r, 1);
+		}
+	}
+}
+
+static void matmul_f32(const struct fm_matmul *a)
+{
+	matmul_d16(a, false);
+}
+
+static void matmul_bf16(const struct fm_matmul *a)
+{
+	matmul_d16(a, true);
+}
+
+/* One group of @n weights in @rows (1 or 2) rows, @ldw apart, onto the outer lanes. */
+static __always_inline void q8_group(v16 *out0, v16 *out1, const fm_f *x, const s8 *w, size_t ldw,
+				     u32 n, float scale0, float scale1, u32 rows)
+{
+	v16 in0 = v16_set1(0.0f), in1 = in0;
+	size_t i;
+
+	for (i = 0; i + 16 <= n; i += 16) {
+		v16 xv = v16_ld(x + i);
+
+		in0 = v16_mac(in0, v16_ld_s8(w + i), xv);
+		if (rows > 1)
+			in1 = v16_mac(in1, v16_ld_s8(w + ldw + i), xv);
+	}
+	if (i < n) {
+		v16 xv = v16_ld_n(x + i, n - i);
+		s8 wb[2][16] __attribute__((__aligned__(16))) = {};
+
+		fm_copy(wb[0], w + i, n - i, 1);
+		in0 = v16_mac(in0, v16_ld_s8(wb[0]), xv);
+		if (rows > 1) {
+			fm_copy(wb[1], w + ldw + i, n - i, 1);
+			in1 = v16_mac(in1, v16_ld_s8(wb[1]), xv);
+		}
+	}
+	*out0 = v16_mac(*out0, in0, v16_set1(scale0));
+	if (rows > 1)
+		*out1 = v16_mac(*out1, in1, v16_set1(scale1));
+}
+
+static __always_inline void q8_rows(float *r, const fm_f *x, const s8 *w, const fm_f *s, u32 k,
+				    size_t ldw, size_t lds, u32 group, u32 rows)
+{
+	v16 out0 = v16_set1(0.0f), out1 = out0;
+	const size_t s1 = rows > 1 ? lds : 0;
+	size_t i = 0;
+
+	for (; k - i >= group; i += group, s++)
+		q8_group(&out0, &out1, x + i, w + i, ldw, group, s[0], s[s1], rows);
+	if (i < k)
+		q8_group(&out0, &out1, x + i, w + i, ldw, k - i, s[0], s[s1], rows);
+	v16_fold_rows(r, rows, false, out0, out1, out0, out0);
+}
+
+static __always_inline void matmul_group(const struct fm_matmul *a, u32 group)
+{
+	const fm_f *x = a->x, *s = a->scales;
+	const s8 *w = a->w;
+	fm_f *y = a->y;
+	float r[4];
+	size_t n, i;
+
+	for (n = a->n0; n + FM_Q8_ROWS <= a->n1; n += FM_Q8_ROWS) {
+		for (i = 0; i < a->m; i++) {
+			q8_rows(r, x + i * a->ldx, w + n * a->ldw, s + n * a->lds, a->k, a->ldw,
+				a->lds, group, FM_Q8_ROWS);
+			dot_store(a, y + i * a->ldy + n, r, FM_Q8_ROWS);
+		}
+	}
+	for (; n < a->n1; n++) {
+		for (i = 0; i < a->m; i++) {
+			q8_rows(r, x + i * a->ldx, w + n * a->ldw, s + n * a->lds, a->k, a->ldw,
+				a->lds, group, 1);
+			dot_store(a, y + i * a->ldy + n, r, 1);
+		}
+	}
+}
+
+static void matmul_q8(const struct fm_matmul *a)
+{
+	u32 group = a->group ? a->group : a->k;
+
+	if (group == 32)
+		matmul_group(a, 32);
+	else if (group == 64)
+		matmul_group(a, 64);
+	else
+		matmul_group(a, group ? group : 1);
+}
+
+/* Columns [0, 16 * @parts) of one row, @parts 1 or 2. */
+static __always_inline void seq_cols(fm_f *acc, const fm_f *p, size_t sp, const fm_f *v,
+				     size_t ldv, u32 t, u32 parts)
+{
+	v16 a0 = v16_ld(acc), a1 = a0;
+	u32 i;
+
+	if (parts > 1)
+		a1 = v16_ld(acc + 16);
+	for (i = 0; i < t; i++) {
+		v16 pv = v16_set1(*p);
+
+		a0 = v16_mac(a0, pv, v16_ld(v));
+		if (parts > 1)
+			a1 = v16_mac(a1, pv, v16_ld(v + 16));
+		p += sp;
+		v += ldv;
+	}
+	v16_st(acc, v16_canon(a0));
+	if (parts > 1)
+		v16_st(acc + 16, v16_canon(a1));
+}
+
+static void matmul_seq_acc(const struct fm_matmul_seq *a)
+{
+	const fm_f *v = a->v;
+	size_t i, j;
+
+	for (i = 0; i < a->m; i++) {
+		fm_f *acc = (fm_f *)a->acc + i * a->ldacc;
+		const fm_f *p = (const fm_f *)a->p + i * a->ldp;
+
+		for (j = 0; j + 32 <= a->j; j += 32)
+			seq_cols(acc + j, p, a->sp, v + j, a->ldv, a->t, 2);
+		if (j + 16 <= a->j) {
+			seq_cols(acc + j, p, a->sp, v + j, a->ldv, a->t, 1);
+			j += 16;
+		}
+		if (j < a->j)
+			lanes_seq_tail(acc + j, p, a->sp, v + j, a->ldv, a->t, a->j - j);
+	}
+}
+
+#endif /* _FM_MATH_MATMUL_H */
