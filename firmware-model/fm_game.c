@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The token game: one run of a section as a Kahn process network.
+ *
+ * A node is ready when its input tiles and its output space are there; its
+ * start time is then known: the latest of inputs ready, space free and units
+ * free. Ready nodes fire in the order of that time, which makes the shared
+ * memory channel first come, first served in modelled time. Firing never makes
+ * another node ready in the past, so the order is a total one, and the clock
+ * depends on nothing but program, arguments and profile.
+ *
+ * With run->data clear only the clock moves. With run->timed clear only data
+ * is computed, in a pseudo-random order: by Kahn's theorem the same results.
+ *
+ * Called by fm_exec.c; calls the node actions through node->fire.
+ */
+#include "fm_rt.h"
+
+/* Work units that a firing costs besides its arithmetic: bounds the time to breathe(). */
+#define FM_FIRING_WORK	64
+
+/**
+ * struct game - a game in progress.
+ * @run: Run.
+ * @heap: Ready nodes, a binary heap by (key, node).
+ * @ready: Their number.
+ * @active: Nodes that have not finished all iterations.
+ */
+struct game {
+	struct fm_run *run;
+	struct fm_ready *heap;
+	u32 ready;
+	u32 active;
+};
+
+static inline bool before(const struct fm_ready *a, const struct fm_ready *b)
+{
+	return a->key != b->key ? a->key < b->key : a->node < b->node;
+}
+
+static inline void push(struct game *g, u64 key, u32 node)
+{
+	struct fm_ready *heap = g->heap, e = { key, node };
+	u32 i = g->ready++;
+
+	while (i) {
+		u32 up = (i - 1) / 2;
+
+		if (!before(&e, &heap[up]))
+			break;
+		heap[i] = heap[up];
+		i = up;
+	}
+	heap[i] = e;
+}
+
+static inline struct fm_ready pop(struct game *g)
+{
+	struct fm_ready *heap = g->heap, top = heap[0], e;
+	u32 n = --g->ready, i = 0;
+
+	e = heap[n];
+	for (;;) {
+		u32 down = 2 * i + 1;
+
+		if (down >= n)
+			break;
+		if (down + 1 < n && before(&heap[down + 1], &heap[down]))
+			down++;
+		if (!before(&heap[down], &e))
+			break;
+		heap[i] = heap[down];
+		i = down;
+	}
+	heap[i] = e;
+	return top;
+}
+
+static inline u64 later(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* Does this firing take a tile of input i, or look at one that it holds? */
+static inline bool takes(const struct fm_rt_node *n, u32 i)
+{
+	if (n->in[i].hold)
+		return !n->f;
+	switch (n->kind) {
+	case VRDU_NODE_CARRY:
+		return n->iter;
+	case VRDU_NODE_SOFTMAX:
+		return n->tile < (n->tiles + 1) / 2;
+	default:
+		return true;
+	}
+}
+
+/* Does this firing need space in output i? */
+static inline bool claims(const struct fm_rt_node *n, u32 i)
+{
+	if (n->out_last & (1u << i))
+		return !n->f;
+	switch (n->kind) {
+	case VRDU_NODE_CARRY:
+		return n->iter + 1 < n->trips;
+	case VRDU_NODE_SOFTMAX:
+		return n->tile >= n->tiles / 2;
+	default:
+		return true;
+	}
+}
+
+/* Can the node fire? If so *t is its start time. */
+static inline bool startable(const struct fm_rt_node *n, u64 *t)
+{
+	u64 at = n->unit_free;
+	u32 i;
+
+	if (n->iter == n->trips)
+		return false;
+	for (i = 0; i < n->inputs; i++) {
+		const struct fm_rt_edge *e = &n->in[i];
+
+		if (!e->stream || !takes(n, i))
+			continue;
+		if (!e->avail)
+			return false;
+		at = later(at, e->stream->slots[e->slot].ready);
+	}
+	for (i = 0; i < n->outputs; i++) {
+		const struct fm_rt_stream *s = n->out[i];
+
+		if (!s || !claims(n, i))
+			continue;
+		if (!s->space)
+			return false;
+		at = later(at, s->slots[s->wr].free);
+	}
+	*t = at;
+	return true;
+}
+
+static inline u64 random_key(struct fm_run *run)
+{
+	u64 x = run->rng;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	run->rng = x;
+	return x;
+}
+
+static inline void wake(struct game *g, struct fm_rt_node *n)
+{
+	u64 t;
+
+	if (n->queued || !startable(n, &t))
+		return;
+	n->queued = true;
+	push(g, g->run->timed ? t : random_key(g->run), n->index);
+}
+
+static inline void give(struct game *g, struct fm_rt_stream *s, u64 ready)
+{
+	struct fm_rt_slot *slot = &s->slots[s->wr];
+	u32 i;
+
+	slot->ready = ready;
+	slot->pend = s->consumers;
+	s->space--;
+	s->wr = s->wr + 1 == s->depth ? 0 : s->wr + 1;
+	for (i = 0; i < s->consumers; i++) {
+		struct fm_rt_edge *e = s->edges[i];
+
+		if (!e->avail++)
+			wake(g, e->node);
+	}
+}
+
+static inline void release(struct game *g, struct fm_rt_edge *e, u64 when)
+{
+	struct fm_rt_stream *s = e->stream;
+	struct fm_rt_slot *slot = &s->slots[e->slot];
+
+	e->avail--;
+	e->slot = e->slot + 1 == s->depth ? 0 : e->slot + 1;
+	slot->free = later(slot->free, when);
+	if (--slot->pend)
+		return;
+	if (!s->space++)
+		wake(g, s->producer);
+}
+
+/* Does a carried tile come from memory, or go there, with this firing? */
+static inline bool carry_travels(const struct fm_rt_node *n)
+{
+	if (!n->iter)
+		return n->rec->agu != VRDU_NONE;
+	return n->iter + 1 == n->trips && n->rec->agu2 != VRDU_NONE;
+}
+
+/* Advance modelled time over a firing that starts at t. Gives the end of its occupancy. */
+static inline u64 advance(struct fm_run *run, struct fm_rt_node *n, u64 t, u64 *ready)
+{
+	struct fm_device *dev = run->dev;
+	bool edge = n->kind == VRDU_NODE_CARRY && carry_travels(n);
+	u32 last = n->tile + 1 == n->tiles;
+	u64 end = t + (edge ? n->occ_first : n->occ[last]);
+	bool reads = false;
+
+	if (n->memory || edge) {
+		u64 at = later(t, dev->hbm_free);
+		u64 occ = end - t;
+
+		end = at + occ;
+		dev->hbm_free = end;
+		run->counters->hbm_busy_ps += occ;
+		reads = n->out[0] && (n->kind != VRDU_NODE_STORE && n->kind != VRDU_NODE_SCATTER) &&
+			(!edge || !n->iter);
+		if (reads)
+			run->counters->hbm_read_bytes += n->bytes[last];
+		else
+			run->counters->hbm_write_bytes += n->bytes[last];
+		*ready = end + dev->profile->hbm_latency_ps;
+	} else {
+		*ready = end + n->latency;
+	}
+	n->unit_free = end;
+	run->last_end = later(run->last_end, *ready);
+	if (reads) {
+		if (*ready < run->first_arrival)
+			run->first_arrival = *ready;
+		run->last_arrival = later(run->last_arrival, *ready);
+	}
+	return end;
+}
+
+/* Move to the node's next firing, tile, group and iteration. */
+static inline void step(struct fm_run *run, struct game *g, struct fm_rt_node *n)
+{
+	u32 i;
+
+	if (++n->tile == n->tiles) {
+		n->tile = 0;
+		n->group++;
+	}
+	if (++n->f < n->firings)
+		return;
+	n->f = 0;
+	n->tile = 0;
+	n->group = 0;
+	if (++n->iter == n->trips) {
+		g->active--;
+		return;
+	}
+	if (run->sect->pipelined == VRDU_NONE || n->kind == VRDU_NODE_CARRY)
+		return;
+	for (i = 0; i < 2; i++)
+		if (n->agu[i].rec)
+			n->agu[i].off += n->agu[i].rec->loop_stride[run->sect->level];
+}
+
+static int fire(struct game *g, struct fm_rt_node *n, u64 t)
+{
+	struct fm_run *run = g->run;
+	bool last = n->f + 1 == n->firings;
+	u64 end = 0, ready = 0;
+	bool take[VRDU_NODE_INPUTS], put[VRDU_NODE_OUTPUTS];
+	u32 i;
+	int ret;
+
+	if (run->data) {
+		ret = n->fire(run, n);
+		if (ret)
+			return ret;
+	}
+	ret = fm_work(run, FM_FIRING_WORK);
+	if (ret)
+		return ret;
+	if (run->timed) {
+		end = advance(run, n, t, &ready);
+		run->counters->firings++;
+	}
+	for (i = 0; i < n->inputs; i++)
+		take[i] = n->in[i].stream && (n->in[i].hold ? last : takes(n, i));
+	for (i = 0; i < n->outputs; i++)
+		put[i] = n->out[i] && (n->out_last & (1u << i) ? last : claims(n, i));
+
+	/* The firing is over before its effects wake anybody, this node included. */
+	step(run, g, n);
+	n->queued = false;
+	for (i = 0; i < n->outputs; i++)
+		if (put[i])
+			give(g, n->out[i], ready);
+	for (i = 0; i < n->inputs; i++)
+		if (take[i])
+			release(g, &n->in[i], end);
+	wake(g, n);
+	return 0;
+}
+
+static void reset_stream(struct fm_rt_stream *s, u64 start)
+{
+	u32 i;
+
+	s->space = s->depth;
+	s->wr = 0;
+	for (i = 0; i < s->depth; i++) {
+		s->slots[i].ready = start;
+		s->slots[i].free = start;
+		s->slots[i].pend = 0;
+	}
+	for (i = 0; i < s->consumers; i++) {
+		s->edges[i]->avail = 0;
+		s->edges[i]->slot = 0;
+	}
+}
+
+static void reset_node(struct fm_run *run, struct fm_rt_node *n, u32 trips, u64 start)
+{
+	u32 i, l;
+
+	n->queued = false;
+	n->f = 0;
+	n->group = 0;
+	n->tile = 0;
+	n->iter = 0;
+	n->trips = n->kind == VRDU_NODE_CARRY ? trips + 1 : trips;
+	n->unit_free = start;
+	for (i = 0; i < 2; i++) {
+		struct fm_rt_agu *agu = &n->agu[i];
+
+		if (!agu->rec)
+			continue;
+		agu->off = agu->rec->offset;
+		for (l = 0; l < run->sect->level; l++)
+			agu->off += agu->rec->loop_stride[l] * (s64)run->counter[l];
+	}
+}
+
+/**
+ * fm_game() - run the current section of @run once: all iterations of its
+ * pipelined loop, or one.
+ * @start: Modelled time at which it starts.
+ *
+ * run->last_end, first_arrival and last_arrival are set when run->timed.
+ * Return: 0 or the failure of a node.
+ */
+int fm_game(struct fm_run *run, u64 start)
+{
+	struct fm_rt_section *s = run->sect;
+	u32 trips = s->pipelined == VRDU_NONE ? 1 : run->prog->values[s->pipelined];
+	struct game g = { .run = run, .heap = run->prog->heap, .active = s->n_nodes };
+	u32 i;
+	int ret;
+
+	run->last_end = start;
+	run->first_arrival = U64_MAX;
+	run->last_arrival = start;
+	for (i = 0; i < s->n_streams; i++)
+		reset_stream(&s->streams[i], start);
+	for (i = 0; i < s->n_nodes; i++)
+		reset_node(run, &s->nodes[i], trips, start);
+	for (i = 0; i < s->n_nodes; i++)
+		wake(&g, &s->nodes[i]);
+	while (g.ready) {
+		struct fm_ready e = pop(&g);
+
+		ret = fire(&g, &s->nodes[e.node], e.key);
+		if (ret)
+			return ret;
+	}
+	/* The verifier proved that no program stalls; a stall is a fault of ours, not a hang. */
+	if (g.active)
+		return fm_fault(run, VRDU_FAULT_WATCHDOG, NULL, g.active);
+	if (run->timed)
+		run->counters->iterations += trips;
+	return 0;
+}
