@@ -17,14 +17,22 @@ typedef struct {
 } v16;
 
 /* Weight rows that a matmul walks at once. */
-#define FM_DOT_ROWS	2
+#define FM_DOT_ROWS	1
 #define FM_Q8_ROWS	1
+
+/* 16 sums in registers, not in an array. */
+#ifdef __clang__
+#define FM_UNROLL16	_Pragma("clang loop unroll(full)")
+#else
+#define FM_UNROLL16	_Pragma("GCC unroll 16")
+#endif
 
 #define FM_LANE_MAP(expr)			\
 	({					\
 		v16 r_;				\
 		int i;				\
 						\
+		FM_UNROLL16			\
 		for (i = 0; i < 16; i++)	\
 			r_.l[i] = (expr);	\
 		r_;				\
@@ -208,16 +216,26 @@ typedef v16 v16e;
 #define v16e_ld_bf16	v16_ld_bf16
 #define v16e_fold	v16_fold
 
-/* Folds of rows that were summed together; @bf16: their lanes are a v16e. */
-static __always_inline void v16_fold_rows(float *out, u32 rows, bool bf16, v16 a, v16 b, v16 c,
-					  v16 d)
+/* The end of a dot: fold, scale where @scaled, one NaN. @bf16: the lanes are a v16e. */
+static __always_inline void lanes_store_dot(void *y, v16 acc, bool bf16, bool scaled, float scale)
 {
-	out[0] = bf16 ? v16e_fold(a) : v16_fold(a);
+	float f = bf16 ? v16e_fold(acc) : v16_fold(acc);
+
+	*(fm_u *)y = fm_canon(scaled ? f * scale : f);
+}
+
+/* The same for @rows (1, 2 or 4) dots with neighbouring results. */
+static __always_inline void lanes_store_dots(void *y, u32 rows, bool bf16, bool scaled, float scale,
+					     v16 a, v16 b, v16 c, v16 d)
+{
+	fm_f *f = y;
+
+	lanes_store_dot(f, a, bf16, scaled, scale);
 	if (rows > 1)
-		out[1] = bf16 ? v16e_fold(b) : v16_fold(b);
+		lanes_store_dot(f + 1, b, bf16, scaled, scale);
 	if (rows > 2) {
-		out[2] = bf16 ? v16e_fold(c) : v16_fold(c);
-		out[3] = bf16 ? v16e_fold(d) : v16_fold(d);
+		lanes_store_dot(f + 2, c, bf16, scaled, scale);
+		lanes_store_dot(f + 3, d, bf16, scaled, scale);
 	}
 }
 

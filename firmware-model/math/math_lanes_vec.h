@@ -26,7 +26,14 @@ typedef u16 vh __attribute__((__vector_size__(FM_W * 2)));
 typedef vh vh_mem __attribute__((__aligned__(2), __may_alias__));
 typedef s8 vb __attribute__((__vector_size__(FM_W)));
 typedef vb vb_mem __attribute__((__aligned__(1), __may_alias__));
+typedef s8 v16b __attribute__((__vector_size__(16)));
+typedef v16b v16b_mem __attribute__((__aligned__(1), __may_alias__));
+typedef char v16c __attribute__((__vector_size__(16)));
+typedef s16 v8h __attribute__((__vector_size__(16)));
+typedef long long v2q __attribute__((__vector_size__(16)));
+typedef long long q_mem __attribute__((__aligned__(1), __may_alias__));
 typedef float v4 __attribute__((__vector_size__(16)));
+typedef s32 v4i __attribute__((__vector_size__(16)));
 typedef v4 v4_mem __attribute__((__aligned__(4), __may_alias__));
 
 /* One operation on all parts of one, two or three v16. */
@@ -255,6 +262,13 @@ static __always_inline v4 v16e_fold_to4(v16 a)
 	       __builtin_shufflevector(e, o, 2, 6, 3, 7);
 }
 
+static __always_inline v4 v4_canon(v4 a)
+{
+	v4i nan = a != a;
+
+	return (v4)(((v4i)a & ~nan) | (nan & FM_QNAN));
+}
+
 static __always_inline float v4_fold(v4 s)
 {
 	s = s + __builtin_shufflevector(s, s, 2, 3, 2, 3);
@@ -318,32 +332,43 @@ static __always_inline float v16e_fold(v16e a)
 	return v4_fold(v16e_fold_to4(a));
 }
 
-/* Folds of rows that were summed together; @bf16: their lanes are a v16e. */
-static __always_inline void v16_fold_rows(float *out, u32 rows, bool bf16, v16 a, v16 b, v16 c,
-					  v16 d)
+/*
+ * The end of @rows (1, 2 or 4) dots with neighbouring results: fold, scale where
+ * @scaled, one NaN. @bf16: the lanes are v16e.
+ */
+static __always_inline void lanes_store_dots(void *y, u32 rows, bool bf16, bool scaled, float scale,
+					     v16 a, v16 b, v16 c, v16 d)
 {
 	v4 ra = bf16 ? v16e_fold_to4(a) : v16_fold_to4(a);
-	v4 rb, rc, rd, ab, cd;
+	v4 rb, rc, rd, ab, cd, r;
+	fm_u *out = y;
 
 	if (rows == 1) {
-		out[0] = v4_fold(ra);
+		float f = v4_fold(ra);
+
+		*out = fm_canon(scaled ? f * scale : f);
 		return;
 	}
-	/* 0 + 2 and 1 + 3 of two rows at a time, then their sums for all rows. */
+	/* Lanes 0 + 2 and 1 + 3 of two rows at a time, then the last sum of all rows. */
 	rb = bf16 ? v16e_fold_to4(b) : v16_fold_to4(b);
 	ab = __builtin_shufflevector(ra, rb, 0, 4, 1, 5) +
 	     __builtin_shufflevector(ra, rb, 2, 6, 3, 7);
 	if (rows == 2) {
-		out[0] = ab[0] + ab[2];
-		out[1] = ab[1] + ab[3];
-		return;
+		cd = ab;
+	} else {
+		rc = bf16 ? v16e_fold_to4(c) : v16_fold_to4(c);
+		rd = bf16 ? v16e_fold_to4(d) : v16_fold_to4(d);
+		cd = __builtin_shufflevector(rc, rd, 0, 4, 1, 5) +
+		     __builtin_shufflevector(rc, rd, 2, 6, 3, 7);
 	}
-	rc = bf16 ? v16e_fold_to4(c) : v16_fold_to4(c);
-	rd = bf16 ? v16e_fold_to4(d) : v16_fold_to4(d);
-	cd = __builtin_shufflevector(rc, rd, 0, 4, 1, 5) +
-	     __builtin_shufflevector(rc, rd, 2, 6, 3, 7);
-	*(v4_mem *)out = __builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
-			 __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+	r = __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+	if (scaled)
+		r *= scale;
+	r = v4_canon(r);
+	if (rows == 2)
+		*(q_mem *)out = ((v2q)r)[0];
+	else
+		*(v4_mem *)out = r;
 }
 
 static __always_inline v16 v16_ld_bf16(const void *p)
@@ -392,14 +417,35 @@ static __always_inline v16 v16_ld_f16(const void *p)
 #undef PART
 }
 
+/* Sign extension; GCC 12 takes a conversion of byte vectors apart element by element. */
 static __always_inline v16 v16_ld_s8(const void *p)
 {
-	const s8 *q = p;
+	const u8 *q = p;
+#if FM_W == 8 && defined(__clang__)
+	const vb b0 = *(const vb_mem *)q, b1 = *(const vb_mem *)(q + 8);
 
-#define PART(i)	__builtin_convertvector(__builtin_convertvector(	\
-			*(const vb_mem *)(q + FM_W * (i)), vi), vf)
-	return V16(PART);
-#undef PART
+	return (v16){ __builtin_convertvector(__builtin_convertvector(b0, vi), vf),
+		      __builtin_convertvector(__builtin_convertvector(b1, vi), vf) };
+#elif FM_W == 8
+	const v2q q0 = { *(const q_mem *)q }, q1 = { *(const q_mem *)(q + 8) };
+
+	return (v16){ __builtin_convertvector((vi)__builtin_ia32_pmovsxbd256((v16c)q0), vf),
+		      __builtin_convertvector((vi)__builtin_ia32_pmovsxbd256((v16c)q1), vf) };
+#else
+	const v16b b = *(const v16b_mem *)q;
+	/* Each byte into the top of a word, then of a doubleword, then down with its sign. */
+	const v8h lo = (v8h)__builtin_shufflevector(b, b, 0, 0, 1, 1, 2, 2, 3, 3,
+						    4, 4, 5, 5, 6, 6, 7, 7);
+	const v8h hi = (v8h)__builtin_shufflevector(b, b, 8, 8, 9, 9, 10, 10, 11, 11,
+						    12, 12, 13, 13, 14, 14, 15, 15);
+	const vi d0 = (vi)__builtin_shufflevector(lo, lo, 0, 0, 1, 1, 2, 2, 3, 3);
+	const vi d1 = (vi)__builtin_shufflevector(lo, lo, 4, 4, 5, 5, 6, 6, 7, 7);
+	const vi d2 = (vi)__builtin_shufflevector(hi, hi, 0, 0, 1, 1, 2, 2, 3, 3);
+	const vi d3 = (vi)__builtin_shufflevector(hi, hi, 4, 4, 5, 5, 6, 6, 7, 7);
+
+	return (v16){ __builtin_convertvector(d0 >> 24, vf), __builtin_convertvector(d1 >> 24, vf),
+		      __builtin_convertvector(d2 >> 24, vf), __builtin_convertvector(d3 >> 24, vf) };
+#endif
 }
 
 static __always_inline v16 v16_ld_s32(const void *p)
@@ -426,12 +472,10 @@ static __always_inline void lanes_seq_tail(fm_f *acc, const fm_f *p, size_t sp, 
 	}
 	for (; c + 4 <= j; c += 4) {
 		v4 a = *(v4_mem *)(acc + c);
-		u32 q;
 
 		for (i = 0; i < t; i++)
 			a += p[i * sp] * *(const v4_mem *)(v + i * ldv + c);
-		for (q = 0; q < 4; q++)
-			*(fm_u *)(acc + c + q) = fm_canon(a[q]);
+		*(v4_mem *)(acc + c) = v4_canon(a);
 	}
 	for (; c < j; c++) {
 		float a = acc[c];

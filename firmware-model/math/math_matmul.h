@@ -11,27 +11,14 @@
 #ifndef _FM_MATH_MATMUL_H
 #define _FM_MATH_MATMUL_H
 
-static __always_inline void dot_store(const struct fm_matmul *a, fm_f *y, const float *r, u32 rows)
-{
-	u32 i;
-
-	for (i = 0; i < rows; i++) {
-		float f = r[i];
-
-		if (a->flags & FM_MATMUL_SCALE)
-			f *= fm_float(a->scale);
-		*(fm_u *)(y + i) = fm_canon(f);
-	}
-}
-
 #define DOT_X(p)	(bf16 ? v16e_ld(p) : v16_ld(p))
 #define DOT_W(p)	(bf16 ? v16e_ld_bf16(p) : v16_ld(p))
 
-/* @rows (1, 2 or 4) dots of x with the rows at w, w + pitch, … (bytes). */
-static __always_inline void dot_rows(float *r, const fm_f *x, const u8 *w, size_t pitch, u32 k,
-				     u32 rows, bool bf16)
+/* y[0 .. @rows - 1] (1, 2 or 4): dots of x with the rows at w, w + pitch, … (bytes). */
+static __always_inline void dot_rows(const struct fm_matmul *a, fm_f *y, const fm_f *x, const u8 *w,
+				     size_t pitch, u32 rows, bool bf16)
 {
-	const u32 size = bf16 ? 2 : 4;
+	const u32 size = bf16 ? 2 : 4, k = a->k;
 	v16 acc0 = v16_set1(0.0f), acc1 = acc0, acc2 = acc0, acc3 = acc0;
 	size_t i;
 
@@ -66,7 +53,8 @@ static __always_inline void dot_rows(float *r, const fm_f *x, const u8 *w, size_
 			acc3 = v16_mac(acc3, xv, DOT_W(wb[3]));
 		}
 	}
-	v16_fold_rows(r, rows, bf16, acc0, acc1, acc2, acc3);
+	lanes_store_dots(y, rows, bf16, a->flags & FM_MATMUL_SCALE, fm_float(a->scale), acc0, acc1,
+			 acc2, acc3);
 }
 
 #undef DOT_X
@@ -78,19 +66,18 @@ static __always_inline void matmul_d16(const struct fm_matmul *a, bool bf16)
 	const fm_f *x = a->x;
 	const u8 *w = a->w;
 	fm_f *y = a->y;
-	float r[4];
 	size_t n, i;
 
 	for (n = a->n0; n + FM_DOT_ROWS <= a->n1; n += FM_DOT_ROWS) {
 		for (i = 0; i < a->m; i++) {
-			dot_rows(r, x + i * a->ldx, w + n * pitch, pitch, a->k, FM_DOT_ROWS, bf16);
-			dot_store(a, y + i * a->ldy + n, r, FM_DOT_ROWS);
+			dot_rows(a, y + i * a->ldy + n, x + i * a->ldx, w + n * pitch, pitch,
+				 FM_DOT_ROWS, bf16);
 		}
 	}
 	for (; n < a->n1; n++) {
 		for (i = 0; i < a->m; i++) {
-			dot_rows(r, x + i * a->ldx, w + n * pitch, pitch, a->k, 1, bf16);
-			dot_store(a, y + i * a->ldy + n, r, 1);
+			dot_rows(a, y + i * a->ldy + n, x + i * a->ldx, w + n * pitch, pitch, 1,
+				 bf16);
 		}
 	}
 }
@@ -135,42 +122,36 @@ static __always_inline void q8_group(v16 *out0, v16 *out1, const fm_f *x, const 
 		*out1 = v16_mac(*out1, in1, v16_set1(scale1));
 }
 
-static __always_inline void q8_rows(float *r, const fm_f *x, const s8 *w, const fm_f *s, u32 k,
-				    size_t ldw, size_t lds, u32 group, u32 rows)
+/* y[0 .. @rows - 1]: dots of x with the int8 rows from @n on. */
+static __always_inline void q8_rows(const struct fm_matmul *a, fm_f *y, const fm_f *x, size_t n,
+				    u32 group, u32 rows)
 {
+	const s8 *w = (const s8 *)a->w + n * a->ldw;
+	const fm_f *s = (const fm_f *)a->scales + n * a->lds;
+	const size_t s1 = rows > 1 ? a->lds : 0, k = a->k;
 	v16 out0 = v16_set1(0.0f), out1 = out0;
-	const size_t s1 = rows > 1 ? lds : 0;
 	size_t i = 0;
 
 	for (; k - i >= group; i += group, s++)
-		q8_group(&out0, &out1, x + i, w + i, ldw, group, s[0], s[s1], rows);
+		q8_group(&out0, &out1, x + i, w + i, a->ldw, group, s[0], s[s1], rows);
 	if (i < k)
-		q8_group(&out0, &out1, x + i, w + i, ldw, k - i, s[0], s[s1], rows);
-	v16_fold_rows(r, rows, false, out0, out1, out0, out0);
+		q8_group(&out0, &out1, x + i, w + i, a->ldw, k - i, s[0], s[s1], rows);
+	lanes_store_dots(y, rows, false, a->flags & FM_MATMUL_SCALE, fm_float(a->scale), out0, out1,
+			 out0, out0);
 }
 
 static __always_inline void matmul_group(const struct fm_matmul *a, u32 group)
 {
-	const fm_f *x = a->x, *s = a->scales;
-	const s8 *w = a->w;
+	const fm_f *x = a->x;
 	fm_f *y = a->y;
-	float r[4];
 	size_t n, i;
 
-	for (n = a->n0; n + FM_Q8_ROWS <= a->n1; n += FM_Q8_ROWS) {
-		for (i = 0; i < a->m; i++) {
-			q8_rows(r, x + i * a->ldx, w + n * a->ldw, s + n * a->lds, a->k, a->ldw,
-				a->lds, group, FM_Q8_ROWS);
-			dot_store(a, y + i * a->ldy + n, r, FM_Q8_ROWS);
-		}
-	}
-	for (; n < a->n1; n++) {
-		for (i = 0; i < a->m; i++) {
-			q8_rows(r, x + i * a->ldx, w + n * a->ldw, s + n * a->lds, a->k, a->ldw,
-				a->lds, group, 1);
-			dot_store(a, y + i * a->ldy + n, r, 1);
-		}
-	}
+	for (n = a->n0; n + FM_Q8_ROWS <= a->n1; n += FM_Q8_ROWS)
+		for (i = 0; i < a->m; i++)
+			q8_rows(a, y + i * a->ldy + n, x + i * a->ldx, n, group, FM_Q8_ROWS);
+	for (; n < a->n1; n++)
+		for (i = 0; i < a->m; i++)
+			q8_rows(a, y + i * a->ldy + n, x + i * a->ldx, n, group, 1);
 }
 
 static void matmul_q8(const struct fm_matmul *a)
