@@ -1,0 +1,715 @@
+// SPDX-License-Identifier: MIT
+/*
+ * agent.c - the first process of the test machine.
+ *
+ * It is /init of the initramfs: it mounts the pseudo file systems, finds the
+ * virtio-serial port "vrdu.agent" and then serves the host: take a file, run a
+ * command, report its output and exit status, forward the kernel log.  Nothing
+ * else talks on the port.  The host side is vmlib/link.py; the frame format is
+ * described there and in README.md.
+ *
+ * As process 1 it must never touch the driver under test: an oops in process 1
+ * is a panic.  So modules are loaded, unloaded and read from children only; the
+ * same binary is also those children's program ("agent load", "agent unload").
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FRAME_MAGIC	0x55445256u	/* "VRDU" */
+#define FRAME_MAX	(64u * 1024)
+#define PORT_NAME	"vrdu.agent"
+#define WORK_DIR	"/t"
+#define MAX_STRINGS	512
+
+/** enum frame_type - what a frame says; the first block comes from the host. */
+enum frame_type {
+	H_HELLO = 1,	/* u64 seconds, u32 nanoseconds, 32 random bytes */
+	H_PUT = 2,	/* u32 mode, u64 size, path */
+	H_DATA = 3,	/* bytes of the file being put */
+	H_RUN = 4,	/* u32 argc, u32 envc, strings: cwd, argv, env */
+	H_SIGNAL = 5,	/* u32 signal for the process group of the command */
+	H_KILLALL = 6,	/* end every process but this one */
+	H_SYNC = 7,	/* answer when the kernel log has been forwarded */
+
+	G_READY = 101,	/* text: kernel release */
+	G_DONE = 102,	/* s32 0 or -errno, text */
+	G_OUT = 103,	/* chan 1 or 2: bytes the command wrote */
+	G_EXIT = 104,	/* s32 wait status, u64 ns, u64 user us, u64 system us */
+	G_LOG = 105,	/* one record of /dev/kmsg as the kernel prints it */
+};
+
+struct frame {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t chan;
+	uint32_t len;
+	uint32_t crc;
+} __attribute__((packed));
+
+/** struct put_state - the file that the host is sending; fd is -1 when there is none. */
+struct put_state {
+	int fd;
+	int err;
+	uint64_t left;
+};
+
+/** struct run_state - the command that runs; pid is 0 when there is none. */
+struct run_state {
+	pid_t pid;
+	int out[2];		/* read ends of stdout and stderr, -1 when closed */
+	bool exited;
+	int status;
+	struct rusage usage;
+	struct timespec start;
+};
+
+static int port = -1;
+static int kmsg = -1;
+static int sigfd = -1;
+static struct put_state put = { .fd = -1 };
+static struct run_state run = { .out = { -1, -1 } };
+static uint32_t crc_table[8][256];
+static uint8_t payload[FRAME_MAX + 1];
+
+static void die(const char *what)
+{
+	int err = errno;
+	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		dprintf(fd, "<2>vrdu-agent: %s: %s\n", what, strerror(err));
+	exit(1);
+}
+
+/* ---- framing ------------------------------------------------------------ */
+
+static void crc_init(void)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t c = i;
+
+		for (int bit = 0; bit < 8; bit++)
+			c = (c >> 1) ^ (c & 1 ? 0xedb88320u : 0);
+		crc_table[0][i] = c;
+	}
+	for (uint32_t i = 0; i < 256; i++)
+		for (int k = 1; k < 8; k++)
+			crc_table[k][i] = (crc_table[k - 1][i] >> 8) ^
+					  crc_table[0][crc_table[k - 1][i] & 0xff];
+}
+
+/* The zlib CRC, eight bytes a step: the emulated CPU pays for every byte of a transfer. */
+static uint32_t crc32(const uint8_t *p, size_t n)
+{
+	uint32_t c = ~0u;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		uint32_t a, b;
+
+		memcpy(&a, p, 4);
+		memcpy(&b, p + 4, 4);
+		a ^= c;
+		c = crc_table[7][a & 0xff] ^ crc_table[6][(a >> 8) & 0xff] ^
+		    crc_table[5][(a >> 16) & 0xff] ^ crc_table[4][a >> 24] ^
+		    crc_table[3][b & 0xff] ^ crc_table[2][(b >> 8) & 0xff] ^
+		    crc_table[1][(b >> 16) & 0xff] ^ crc_table[0][b >> 24];
+	}
+	while (n--)
+		c = (c >> 8) ^ crc_table[0][(c ^ *p++) & 0xff];
+	return ~c;
+}
+
+static void port_wait(short events)
+{
+	struct pollfd pfd = { .fd = port, .events = events };
+
+	/* POLLHUP while the host end is away would spin: give it time to come back. */
+	if (poll(&pfd, 1, -1) > 0 && (pfd.revents & POLLHUP) && !(pfd.revents & events))
+		usleep(10000);
+}
+
+static void port_write(const void *buf, size_t n)
+{
+	const uint8_t *p = buf;
+
+	while (n) {
+		ssize_t done = write(port, p, n);
+
+		if (done > 0) {
+			p += done;
+			n -= done;
+		} else if (done < 0 && errno != EAGAIN && errno != EINTR && errno != EPIPE) {
+			die("write to the port");
+		} else {
+			port_wait(POLLOUT);
+		}
+	}
+}
+
+static void port_read(void *buf, size_t n)
+{
+	uint8_t *p = buf;
+
+	while (n) {
+		ssize_t done = read(port, p, n);
+
+		if (done > 0) {
+			p += done;
+			n -= done;
+		} else if (done < 0 && errno != EAGAIN && errno != EINTR && errno != EPIPE) {
+			die("read from the port");
+		} else {
+			port_wait(POLLIN);
+		}
+	}
+}
+
+static void send_frame(uint16_t type, uint16_t chan, const void *data, uint32_t len)
+{
+	static uint8_t buf[sizeof(struct frame) + FRAME_MAX];
+	struct frame f = {
+		.magic = FRAME_MAGIC, .type = type, .chan = chan, .len = len,
+		.crc = crc32(data, len),
+	};
+
+	memcpy(buf, &f, sizeof(f));
+	memcpy(buf + sizeof(f), data, len);
+	port_write(buf, sizeof(f) + len);
+}
+
+static void send_done(int err, const char *fmt, ...)
+{
+	struct {
+		int32_t err;
+		char text[252];
+	} msg = { .err = err };
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(msg.text, sizeof(msg.text), fmt, ap);
+	va_end(ap);
+	if (n >= (int)sizeof(msg.text))
+		n = sizeof(msg.text) - 1;
+	send_frame(G_DONE, 0, &msg, 4 + n);
+}
+
+/* ---- kernel log ---------------------------------------------------------- */
+
+static void forward_log(void)
+{
+	static char rec[8192];
+	static const char lost[] = "4,0,0,-;vrdu-agent: kernel log records were overwritten unread";
+
+	for (;;) {
+		ssize_t n = read(kmsg, rec, sizeof(rec));
+
+		if (n > 0)
+			send_frame(G_LOG, 0, rec, n);
+		else if (n < 0 && errno == EPIPE)
+			send_frame(G_LOG, 1, lost, sizeof(lost) - 1);
+		else if (n == 0 || errno != EINTR)
+			return;
+	}
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static void make_parents(const char *path)
+{
+	char dir[PATH_MAX];
+
+	for (const char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+		snprintf(dir, sizeof(dir), "%.*s", (int)(s - path), path);
+		mkdir(dir, 0755);
+	}
+}
+
+static void put_finish(void)
+{
+	if (put.fd >= 0 && close(put.fd) && !put.err)
+		put.err = -errno;
+	put.fd = -1;
+	send_done(put.err, "%s", put.err ? strerror(-put.err) : "");
+}
+
+static void put_begin(uint32_t len)
+{
+	char *path = (char *)payload + 12;
+	uint32_t mode;
+
+	if (len <= 12)
+		return send_done(-EINVAL, "short PUT frame");
+	payload[len] = 0;
+	memcpy(&mode, payload, 4);
+	memcpy(&put.left, payload + 4, 8);
+	put.err = 0;
+	make_parents(path);
+	unlink(path);
+	put.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (put.fd < 0 || fchmod(put.fd, mode & 07777))
+		put.err = -errno;
+	if (!put.left)
+		put_finish();
+}
+
+static void put_data(uint32_t len)
+{
+	const uint8_t *p = payload;
+	uint32_t n = len;
+
+	while (n && !put.err) {
+		ssize_t done = write(put.fd, p, n);
+
+		if (done < 0 && errno != EINTR)
+			put.err = -errno;
+		if (done > 0) {
+			p += done;
+			n -= done;
+		}
+	}
+	if (len > put.left)
+		put.err = -EPROTO;
+	put.left -= len > put.left ? put.left : len;
+	if (!put.left)
+		put_finish();
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static void run_child(char *cwd, char **argv, char **envp, int out, int err)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+	int null = open("/dev/null", O_RDONLY);
+
+	for (int s = 1; s < NSIG; s++)
+		sigaction(s, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	dup2(null, 0);
+	dup2(out, 1);
+	dup2(err, 2);
+	if (chdir(cwd))
+		dprintf(2, "vrdu-agent: %s: %s\n", cwd, strerror(errno));
+	environ = envp;
+	execvp(argv[0], argv);
+	dprintf(2, "vrdu-agent: %s: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static void run_begin(uint32_t len)
+{
+	static char *str[MAX_STRINGS + 2];
+	uint32_t argc, envc, n = 0, at = 8;
+	int out[2], err[2];
+
+	if (len < 8)
+		return send_done(-EINVAL, "short RUN frame");
+	payload[len] = 0;
+	memcpy(&argc, payload, 4);
+	memcpy(&envc, payload + 4, 4);
+	if (run.pid)
+		return send_done(-EBUSY, "a command runs already");
+	if (!argc || argc > MAX_STRINGS || envc > MAX_STRINGS || argc + envc + 3 > MAX_STRINGS)
+		return send_done(-E2BIG, "%u arguments and %u variables", argc, envc);
+	/* Strings in order: cwd, argv, env.  A NULL goes between argv and env. */
+	while (at < len && n < argc + envc + 2) {
+		if (n == argc + 1)
+			str[n++] = NULL;
+		str[n++] = (char *)payload + at;
+		at += strlen((char *)payload + at) + 1;
+	}
+	if (!envc && n == argc + 1)
+		str[n++] = NULL;
+	str[n] = NULL;
+	if (n != argc + envc + 2)
+		return send_done(-EINVAL, "RUN frame lacks strings");
+
+	if (pipe2(out, O_CLOEXEC))
+		return send_done(-errno, "pipe");
+	if (pipe2(err, O_CLOEXEC)) {
+		close(out[0]);
+		close(out[1]);
+		return send_done(-errno, "pipe");
+	}
+	clock_gettime(CLOCK_MONOTONIC, &run.start);
+	run.exited = false;
+	run.pid = fork();
+	if (!run.pid)
+		run_child(str[0], str + 1, str + argc + 2, out[1], err[1]);
+	close(out[1]);
+	close(err[1]);
+	if (run.pid < 0) {
+		run.pid = 0;
+		close(out[0]);
+		close(err[0]);
+		return send_done(-errno, "fork");
+	}
+	fcntl(out[0], F_SETFL, O_NONBLOCK);
+	fcntl(err[0], F_SETFL, O_NONBLOCK);
+	run.out[0] = out[0];
+	run.out[1] = err[0];
+}
+
+/* Forward what stands in one pipe; false when nothing (more) is there. */
+static bool pump(int which)
+{
+	static uint8_t buf[32 * 1024];
+	ssize_t n = read(run.out[which], buf, sizeof(buf));
+
+	if (n > 0) {
+		send_frame(G_OUT, which + 1, buf, n);
+		return true;
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close(run.out[which]);
+		run.out[which] = -1;
+	}
+	return false;
+}
+
+/* Children that outlive the command may hold its pipes: what is written by now counts. */
+static void run_end(void)
+{
+	struct {
+		int32_t status;
+		uint64_t ns, user, sys;
+	} __attribute__((packed)) msg = { .status = run.status };
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	for (int i = 0; i < 2; i++) {
+		while (run.out[i] >= 0 && pump(i))
+			;
+		if (run.out[i] >= 0)
+			close(run.out[i]);
+		run.out[i] = -1;
+	}
+	msg.ns = (now.tv_sec - run.start.tv_sec) * 1000000000ull + now.tv_nsec - run.start.tv_nsec;
+	msg.user = run.usage.ru_utime.tv_sec * 1000000ull + run.usage.ru_utime.tv_usec;
+	msg.sys = run.usage.ru_stime.tv_sec * 1000000ull + run.usage.ru_stime.tv_usec;
+	run.pid = 0;
+	forward_log();
+	send_frame(G_EXIT, 0, &msg, sizeof(msg));
+}
+
+static void reap(void)
+{
+	struct signalfd_siginfo info;
+	struct rusage usage;
+	int status;
+	pid_t pid;
+
+	while (read(sigfd, &info, sizeof(info)) > 0)
+		;
+	while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
+		if (pid == run.pid) {
+			run.status = status;
+			run.usage = usage;
+			run.exited = true;
+		}
+	}
+}
+
+static int count_processes(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *d;
+	int n = 0;
+
+	while (dir && (d = readdir(dir))) {
+		char path[300], buf[4096];
+		int fd;
+
+		if (d->d_name[0] < '1' || d->d_name[0] > '9' || !strcmp(d->d_name, "1"))
+			continue;
+		/* Kernel threads and zombies have no command line. */
+		snprintf(path, sizeof(path), "/proc/%s/cmdline", d->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			n += read(fd, buf, sizeof(buf)) > 0;
+			close(fd);
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void kill_all(void)
+{
+	int before = count_processes();
+
+	kill(-1, SIGKILL);
+	/* A process in an uninterruptible sleep stays: the host is told, and decides. */
+	for (int i = 0; i < 200 && count_processes(); i++) {
+		usleep(5000);
+		reap();
+	}
+	send_done(0, "%d %d", before, count_processes());
+}
+
+static void hello(uint32_t len)
+{
+	struct {
+		int entropy_count;
+		int buf_size;
+		uint8_t buf[32];
+	} pool = { .entropy_count = 256, .buf_size = 32 };
+	struct timespec now;
+	struct utsname uts;
+	uint64_t sec;
+	uint32_t nsec;
+	int fd;
+
+	if (len >= 44) {
+		memcpy(&sec, payload, 8);
+		memcpy(&nsec, payload + 8, 4);
+		now.tv_sec = sec;
+		now.tv_nsec = nsec;
+		clock_settime(CLOCK_REALTIME, &now);
+		/* Every thawed copy would draw the same random numbers otherwise. */
+		memcpy(pool.buf, payload + 12, 32);
+		fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			ioctl(fd, RNDADDENTROPY, &pool);
+			ioctl(fd, RNDRESEEDCRNG);
+			close(fd);
+		}
+	}
+	uname(&uts);
+	send_frame(G_READY, 0, uts.release, strlen(uts.release));
+}
+
+static void serve_frame(void)
+{
+	struct frame f;
+
+	port_read(&f, sizeof(f));
+	if (f.magic != FRAME_MAGIC || f.len > FRAME_MAX) {
+		errno = EPROTO;
+		die("the host's frame");
+	}
+	port_read(payload, f.len);
+	if (crc32(payload, f.len) != f.crc) {
+		errno = EBADMSG;
+		die("checksum of the host's frame");
+	}
+	switch (f.type) {
+	case H_HELLO:
+		return hello(f.len);
+	case H_PUT:
+		return put_begin(f.len);
+	case H_DATA:
+		return put_data(f.len);
+	case H_RUN:
+		return run_begin(f.len);
+	case H_SIGNAL:
+		if (run.pid)
+			kill(-run.pid, payload[0]);
+		return;
+	case H_KILLALL:
+		return kill_all();
+	case H_SYNC:
+		forward_log();
+		return send_done(0, "");
+	default:
+		send_done(-ENOSYS, "unknown frame type %u", f.type);
+	}
+}
+
+/* ---- life of process 1 ---------------------------------------------------- */
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		dprintf(2, "vrdu-agent: %s: %s\n", path, strerror(errno));
+	close(fd);
+}
+
+static void mount_all(void)
+{
+	static const struct {
+		const char *type, *dir, *opts;
+	} fs[] = {
+		{ "proc", "/proc", "" },
+		{ "sysfs", "/sys", "" },
+		{ "devtmpfs", "/dev", "mode=755" },
+		{ "devpts", "/dev/pts", "" },
+		{ "tmpfs", "/dev/shm", "mode=1777" },
+		{ "tmpfs", "/tmp", "mode=1777" },
+		{ "debugfs", "/sys/kernel/debug", "" },
+		{ "tracefs", "/sys/kernel/tracing", "" },
+		{ "configfs", "/sys/kernel/config", "" },
+		{ "cgroup2", "/sys/fs/cgroup", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(fs) / sizeof(fs[0]); i++) {
+		mkdir(fs[i].dir, 0755);
+		/* What a kernel lacks, the test that needs it will name. */
+		mount(fs[i].type, fs[i].dir, fs[i].type, 0, fs[i].opts);
+	}
+	mkdir(WORK_DIR, 0755);
+}
+
+static void loopback_up(void)
+{
+	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0) {
+		ioctl(fd, SIOCSIFFLAGS, &ifr);
+		close(fd);
+	}
+}
+
+static bool port_open(void)
+{
+	DIR *dir = opendir("/sys/class/virtio-ports");
+	struct dirent *d;
+
+	while (dir && (d = readdir(dir))) {
+		char path[300], name[64] = "";
+		int fd;
+
+		snprintf(path, sizeof(path), "/sys/class/virtio-ports/%s/name", d->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (read(fd, name, sizeof(name) - 1) < 0)
+			name[0] = 0;
+		close(fd);
+		name[strcspn(name, "\n")] = 0;
+		if (strcmp(name, PORT_NAME))
+			continue;
+		snprintf(path, sizeof(path), "/dev/%s", d->d_name);
+		port = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	}
+	if (dir)
+		closedir(dir);
+	return port >= 0;
+}
+
+static void __attribute__((noreturn)) agent(void)
+{
+	sigset_t set;
+
+	crc_init();
+	mount_all();
+	loopback_up();
+	sethostname("vrdu-vm", 7);
+	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (kmsg < 0)
+		die("/dev/kmsg");
+	/* From here on the serial console shows all but debug messages: it is what is left
+	 * when the machine dies.
+	 */
+	write_file("/proc/sys/kernel/printk", "7");
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (sigfd < 0)
+		die("signalfd");
+	for (int i = 0; !port_open(); i++) {
+		if (i == 3000) {
+			errno = ENODEV;
+			die("virtio port " PORT_NAME);
+		}
+		usleep(20000);
+	}
+	for (;;) {
+		struct pollfd pfd[] = {
+			{ .fd = port, .events = POLLIN },
+			{ .fd = kmsg, .events = POLLIN },
+			{ .fd = sigfd, .events = POLLIN },
+			{ .fd = run.out[0], .events = POLLIN },
+			{ .fd = run.out[1], .events = POLLIN },
+		};
+
+		if (poll(pfd, 5, -1) < 0 && errno != EINTR)
+			die("poll");
+		if (pfd[1].revents)
+			forward_log();
+		for (int i = 0; i < 2; i++)
+			if (run.out[i] >= 0 && pfd[3 + i].revents)
+				pump(i);
+		if (pfd[2].revents)
+			reap();
+		if (run.pid && run.exited)
+			run_end();
+		if (pfd[0].revents & POLLIN)
+			serve_frame();
+		else if (pfd[0].revents & (POLLHUP | POLLERR))
+			usleep(10000);
+	}
+}
+
+static int load(const char *path, const char *params)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, params, 0)) {
+		if (errno == EEXIST)
+			return 0;
+		fprintf(stderr, "load %s: %s\n", path, strerror(errno));
+		return 1;
+	}
+	return 0;
+}
+
+static int unload(const char *name)
+{
+	/* Objects freed by delayed work may still hold a reference for an instant. */
+	for (int i = 0; i < 100; i++) {
+		if (!syscall(SYS_delete_module, name, O_NONBLOCK) || errno == ENOENT)
+			return 0;
+		if (errno != EAGAIN)
+			break;
+		usleep(10000);
+	}
+	fprintf(stderr, "unload %s: %s\n", name,
+		errno == EAGAIN ? "still in use" : strerror(errno));
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	if (getpid() == 1)
+		agent();
+	if (argc >= 3 && !strcmp(argv[1], "load"))
+		return load(argv[2], argc > 3 ? argv[3] : "");
+	if (argc == 3 && !strcmp(argv[1], "unload"))
+		return unload(argv[2]);
+	fprintf(stderr, "usage: agent load FILE [PARAMETERS] | agent unload NAME\n");
+	return 2;
+}
