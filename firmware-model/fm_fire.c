@@ -15,20 +15,15 @@
 #define COPY_BYTES	(FM_QUANTUM * 4u)
 
 /**
- * fm_work() - account for work; breathe when a quantum is used up.
- * @units: Multiply-accumulates or elements.
+ * fm_breathe() - a quantum of work is used up: let the host run.
  *
  * Floating-point sections are closed around breathe(). Return: 0 or -ECANCELED.
  */
-int fm_work(struct fm_run *run, u64 units)
+int fm_breathe(struct fm_run *run)
 {
 	const struct fm_host_ops *ops = run->dev->ops;
-	bool stop = false;
+	bool stop;
 
-	if (units < FM_QUANTUM - run->work) {
-		run->work += units;
-		return 0;
-	}
 	run->work = 0;
 	if (!ops->breathe)
 		return 0;

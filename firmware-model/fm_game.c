@@ -81,64 +81,58 @@ static inline u64 later(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-/* Does this firing take a tile of input i, or look at one that it holds? */
-static inline bool takes(const struct fm_rt_node *n, u32 i)
+/* Does this firing of a CARRY or SOFTMAX take a tile? */
+static inline bool takes(const struct fm_rt_node *n)
 {
-	if (n->in[i].hold)
-		return !n->f;
-	switch (n->kind) {
-	case VRDU_NODE_CARRY:
+	if (n->kind == VRDU_NODE_CARRY)
 		return n->iter;
-	case VRDU_NODE_SOFTMAX:
-		return n->tile < (n->tiles + 1) / 2;
-	default:
-		return true;
-	}
+	return n->tile < (n->tiles + 1) / 2;
 }
 
-/* Does this firing need space in output i? */
-static inline bool claims(const struct fm_rt_node *n, u32 i)
+/* Does it give one? */
+static inline bool gives(const struct fm_rt_node *n)
 {
-	if (n->out_last & (1u << i))
-		return !n->f;
-	switch (n->kind) {
-	case VRDU_NODE_CARRY:
+	if (n->kind == VRDU_NODE_CARRY)
 		return n->iter + 1 < n->trips;
-	case VRDU_NODE_SOFTMAX:
-		return n->tile >= n->tiles / 2;
-	default:
-		return true;
+	return n->tile >= n->tiles / 2;
+}
+
+static inline bool arrived(struct fm_rt_edge *const *edges, u32 n, u64 *at)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!edges[i]->avail)
+			return false;
+		*at = later(*at, edges[i]->stream->slots[edges[i]->slot].ready);
 	}
+	return true;
+}
+
+static inline bool room(struct fm_rt_stream *const *streams, u32 n, u64 *at)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!streams[i]->space)
+			return false;
+		*at = later(*at, streams[i]->slots[streams[i]->wr].free);
+	}
+	return true;
 }
 
 /* Can the node fire? If so *t is its start time. */
 static inline bool startable(const struct fm_rt_node *n, u64 *t)
 {
-	u64 at = n->unit_free;
-	u32 i;
-
+	*t = n->unit_free;
 	if (n->iter == n->trips)
 		return false;
-	for (i = 0; i < n->inputs; i++) {
-		const struct fm_rt_edge *e = &n->in[i];
-
-		if (!e->stream || !takes(n, i))
-			continue;
-		if (!e->avail)
-			return false;
-		at = later(at, e->stream->slots[e->slot].ready);
-	}
-	for (i = 0; i < n->outputs; i++) {
-		const struct fm_rt_stream *s = n->out[i];
-
-		if (!s || !claims(n, i))
-			continue;
-		if (!s->space)
-			return false;
-		at = later(at, s->slots[s->wr].free);
-	}
-	*t = at;
-	return true;
+	if (unlikely(n->windowed))
+		return (!takes(n) || arrived(n->each, 1, t)) &&
+		       (!gives(n) || room(n->out_each, 1, t));
+	if (!n->f && !(arrived(n->hold, n->holds, t) && room(n->out_last, n->out_lasts, t)))
+		return false;
+	return arrived(n->each, n->eachs, t) && room(n->out_each, n->out_eachs, t);
 }
 
 static inline u64 random_key(struct fm_run *run)
@@ -217,8 +211,7 @@ static inline u64 advance(struct fm_run *run, struct fm_rt_node *n, u64 t, u64 *
 		end = at + occ;
 		dev->hbm_free = end;
 		run->counters->hbm_busy_ps += occ;
-		reads = n->out[0] && (n->kind != VRDU_NODE_STORE && n->kind != VRDU_NODE_SCATTER) &&
-			(!edge || !n->iter);
+		reads = edge ? !n->iter : n->reads;
 		if (reads)
 			run->counters->hbm_read_bytes += n->bytes[last];
 		else
@@ -265,10 +258,9 @@ static inline void step(struct fm_run *run, struct game *g, struct fm_rt_node *n
 static int fire(struct game *g, struct fm_rt_node *n, u64 t)
 {
 	struct fm_run *run = g->run;
+	u32 eachs = n->eachs, out_eachs = n->out_eachs, i;
 	bool last = n->f + 1 == n->firings;
 	u64 end = 0, ready = 0;
-	bool take[VRDU_NODE_INPUTS], put[VRDU_NODE_OUTPUTS];
-	u32 i;
 	int ret;
 
 	if (run->data) {
@@ -277,26 +269,30 @@ static int fire(struct game *g, struct fm_rt_node *n, u64 t)
 			return ret;
 	}
 	ret = fm_work(run, FM_FIRING_WORK);
-	if (ret)
+	if (unlikely(ret))
 		return ret;
 	if (run->timed) {
 		end = advance(run, n, t, &ready);
 		run->counters->firings++;
 	}
-	for (i = 0; i < n->inputs; i++)
-		take[i] = n->in[i].stream && (n->in[i].hold ? last : takes(n, i));
-	for (i = 0; i < n->outputs; i++)
-		put[i] = n->out[i] && (n->out_last & (1u << i) ? last : claims(n, i));
+	if (unlikely(n->windowed)) {
+		eachs = takes(n);
+		out_eachs = gives(n);
+	}
 
 	/* The firing is over before its effects wake anybody, this node included. */
 	step(run, g, n);
 	n->queued = false;
-	for (i = 0; i < n->outputs; i++)
-		if (put[i])
-			give(g, n->out[i], ready);
-	for (i = 0; i < n->inputs; i++)
-		if (take[i])
-			release(g, &n->in[i], end);
+	for (i = 0; i < out_eachs; i++)
+		give(g, n->out_each[i], ready);
+	for (i = 0; i < eachs; i++)
+		release(g, n->each[i], end);
+	if (last) {
+		for (i = 0; i < n->out_lasts; i++)
+			give(g, n->out_last[i], ready);
+		for (i = 0; i < n->holds; i++)
+			release(g, n->hold[i], end);
+	}
 	wake(g, n);
 	return 0;
 }

@@ -93,9 +93,9 @@ static int build_node(struct build *b, struct fm_rt_section *s, struct fm_rt_nod
 	n->kind = rec->kind;
 	n->index = n - s->nodes;
 	n->fire = fm_fire_of(rec->kind);
-	n->memory = kind->unit == FM_UNIT_AGCU && rec->kind != VRDU_NODE_CARRY;
-	n->inputs = kind->inputs;
-	n->outputs = kind->outputs;
+	n->windowed = rec->kind == VRDU_NODE_CARRY || rec->kind == VRDU_NODE_SOFTMAX;
+	n->memory = kind->unit == FM_UNIT_AGCU && !n->windowed;
+	n->reads = rec->kind == VRDU_NODE_LOAD || rec->kind == VRDU_NODE_GATHER;
 	for (i = 0; i < kind->inputs; i++) {
 		struct fm_rt_edge *e = &n->in[i];
 
@@ -103,7 +103,10 @@ static int build_node(struct build *b, struct fm_rt_section *s, struct fm_rt_nod
 			continue;
 		e->stream = &s->streams[rec->in[i] - first_stream];
 		e->node = n;
-		e->hold = kind->in_pattern[i] == FM_PORT_HOLD;
+		if (kind->in_pattern[i] == FM_PORT_HOLD)
+			n->hold[n->holds++] = e;
+		else
+			n->each[n->eachs++] = e;
 		e->stream->edges[e->stream->consumers++] = e;
 	}
 	for (i = 0; i < kind->outputs; i++) {
@@ -112,7 +115,9 @@ static int build_node(struct build *b, struct fm_rt_section *s, struct fm_rt_nod
 		n->out[i] = &s->streams[rec->out[i] - first_stream];
 		n->out[i]->producer = n;
 		if (kind->out_pattern[i] == FM_PORT_LAST)
-			n->out_last |= 1u << i;
+			n->out_last[n->out_lasts++] = n->out[i];
+		else
+			n->out_each[n->out_eachs++] = n->out[i];
 	}
 	n->drive = kind->drive >= 0 ? n->in[kind->drive].stream : n->out[~kind->drive];
 	if (n->kind != VRDU_NODE_CARRY || rec->agu != VRDU_NONE)

@@ -39,14 +39,12 @@ struct fm_rt_slot {
  * @node: Consumer.
  * @avail: Tiles it has not yet released.
  * @slot: Slot of the next one.
- * @hold: HOLD pattern (see enum vrdu_node_kind), else EACH.
  */
 struct fm_rt_edge {
 	struct fm_rt_stream *stream;
 	struct fm_rt_node *node;
 	u32 avail;
 	u32 slot;
-	bool hold;
 };
 
 /**
@@ -115,11 +113,18 @@ typedef int (*fm_fire_fn)(struct fm_run *run, struct fm_rt_node *node);
  * @fire: Its action.
  * @kind: enum vrdu_node_kind.
  * @index: Index in the section.
- * @inputs: Used inputs.
- * @outputs: Used outputs.
- * @memory: Occupies the memory channel (AGCU nodes).
- * @out_last: Bit i: output i is LAST, else EACH.
+ * @memory: Occupies the memory channel (AGCU nodes other than CARRY).
+ * @reads: Such a node that reads.
+ * @windowed: CARRY and SOFTMAX: which firings take and give is their own affair.
  * @queued: In the ready heap.
+ * @eachs: Number of @each.
+ * @holds: Number of @hold.
+ * @out_eachs: Number of @out_each.
+ * @out_lasts: Number of @out_last.
+ * @each: Inputs of which each firing takes a tile.
+ * @hold: Inputs held for a whole iteration.
+ * @out_each: Outputs to which each firing gives a tile.
+ * @out_last: Outputs to which the last firing of an iteration gives.
  * @f: Firing in the iteration.
  * @firings: Firings of an iteration in this run.
  * @group: Group of the driving stream.
@@ -143,11 +148,14 @@ struct fm_rt_node {
 	fm_fire_fn fire;
 	u16 kind;
 	u16 index;
-	u8 inputs;
-	u8 outputs;
 	bool memory;
-	u8 out_last;
+	bool reads;
+	bool windowed;
 	bool queued;
+	u8 eachs;
+	u8 holds;
+	u8 out_eachs;
+	u8 out_lasts;
 	u32 f;
 	u32 firings;
 	u32 group;
@@ -160,6 +168,10 @@ struct fm_rt_node {
 	u64 occ_first;
 	u64 latency;
 	u64 bytes[2];
+	struct fm_rt_edge *each[VRDU_NODE_INPUTS];
+	struct fm_rt_edge *hold[VRDU_NODE_INPUTS];
+	struct fm_rt_stream *out_each[VRDU_NODE_OUTPUTS];
+	struct fm_rt_stream *out_last[VRDU_NODE_OUTPUTS];
 	struct fm_rt_edge in[VRDU_NODE_INPUTS];
 	struct fm_rt_stream *out[VRDU_NODE_OUTPUTS];
 	struct fm_rt_stream *drive;
@@ -336,8 +348,7 @@ void fm_cost_node(const struct fm_profile *profile, struct fm_rt_node *node);
 
 /* fm_fire.c */
 fm_fire_fn fm_fire_of(u16 kind);
-int fm_work(struct fm_run *run, u64 units);
-void fm_work_end(struct fm_run *run);
+int fm_breathe(struct fm_run *run);
 int fm_fault(struct fm_run *run, u32 code, const struct fm_rt_node *node, u64 address);
 void *fm_agu_ptr(struct fm_run *run, struct fm_rt_node *node, u32 which, s64 off, u64 len,
 		 u32 access);
@@ -354,6 +365,20 @@ int fm_fire_ew(struct fm_run *run, struct fm_rt_node *node);
 int fm_fire_reduce(struct fm_run *run, struct fm_rt_node *node);
 int fm_fire_argmax(struct fm_run *run, struct fm_rt_node *node);
 int fm_fire_cast(struct fm_run *run, struct fm_rt_node *node);
+
+/**
+ * fm_work() - account for @units of work; breathe when a quantum is used up.
+ *
+ * Return: 0 or -ECANCELED.
+ */
+static inline int fm_work(struct fm_run *run, u64 units)
+{
+	if (likely(units < FM_QUANTUM - run->work)) {
+		run->work += units;
+		return 0;
+	}
+	return fm_breathe(run);
+}
 
 /** fm_in() - data of the tile at input @i. */
 static inline void *fm_in(const struct fm_rt_node *node, u32 i)
