@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+#
+# vrdu: a virtual Reconfigurable Dataflow Unit for Linux. `make help` lists the targets.
+#
+# O=DIR builds elsewhere; W=1 and C=1 ask the kernel build for more warnings and
+# for sparse; KDIR=DIR names a kernel build tree; SAN=1 builds user space with
+# address and undefined behaviour sanitizers (use another O=).
+
+O ?= build
+abs_O := $(abspath $(O))
+KVER ?= $(shell scripts/kernel-version 2>/dev/null)
+KDIR ?= /lib/modules/$(KVER)/build
+MODEL ?= models/scripture.gguf
+
+.PHONY: all help setup lib tools module unit selftests models demo check check-quick \
+	check-debug bench install clean checkpatch
+
+all: module tools
+
+help:
+	@echo 'Main targets:'
+	@echo '  demo         decode a text in a VM, per layer and looped (installs what is missing)'
+	@echo '  check        everything that must stay green (installs what is missing)'
+	@echo '  check-debug  the VM tests on a checking kernel (KASAN, lockdep, kmemleak)'
+	@echo '  check-quick  the part of check that needs no VM'
+	@echo '  all          vrdu.ko, libvrdu and vrdu'
+	@echo '  bench        benchmarks of the simulator: ratios within one run'
+	@echo '  install      PREFIX=/usr/local DESTDIR=: library, header, tool, manual pages'
+	@echo '  clean        remove $(O)/'
+	@echo 'Variables: O= KDIR= W=1 C=1 SAN=1 MODEL='
+
+setup:
+	@scripts/setup build
+
+lib:
+	@$(MAKE) --no-print-directory -C libvrdu O=$(abs_O)/lib SAN=$(SAN)
+
+tools: lib
+	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib SAN=$(SAN)
+
+module:
+	@$(MAKE) --no-print-directory -C kmod KDIR=$(KDIR) O=$(abs_O)/kmod
+
+unit: lib tools
+	@$(MAKE) --no-print-directory -C tests/unit O=$(abs_O)/unit LIB_O=$(abs_O)/lib \
+		TOOLS_O=$(abs_O)/tools SAN=$(SAN)
+
+selftests:
+	@$(MAKE) --no-print-directory -C tests/selftests O=$(abs_O)/selftests
+
+models:
+	@$(MAKE) --no-print-directory -C models O=$(abs_O)/models
+
+demo:
+	@scripts/setup build vm
+	@scripts/demo $(MODEL)
+
+check:
+	@scripts/setup build vm check
+	@$(MAKE) --no-print-directory all
+	@tests/check --log $(O)/check tests/check.steps
+
+check-quick:
+	@scripts/setup build check
+	@$(MAKE) --no-print-directory tools
+	@tests/check --log $(O)/check tests/quick.steps
+
+check-debug:
+	@scripts/setup build vm debug-kernel
+	@tests/check --log $(O)/check-debug tests/debug.steps
+
+checkpatch:
+	@scripts/checkpatch
+
+bench: tools
+	@$(MAKE) --no-print-directory -C tests/bench O=$(abs_O)/bench LIB_O=$(abs_O)/lib \
+		TOOLS_O=$(abs_O)/tools run
+
+install: tools
+	@$(MAKE) --no-print-directory -C libvrdu O=$(abs_O)/lib install
+	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib install
+
+clean:
+	rm -rf $(O)
