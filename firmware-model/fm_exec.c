@@ -227,7 +227,7 @@ static int run_section(struct fm_run *run, u32 section)
 	if (ret)
 		return ret;
 	if (run->sect->dynamic)
-		fm_shape(prog, run->sect);
+		fm_shape(prog, run->sect, false);
 	exec = charge_start(run, section);
 	start = exec + run->dev->profile->start_ps;
 	if (run->dev->hbm_free < start)

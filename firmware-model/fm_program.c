@@ -198,7 +198,8 @@ static int build_streams(struct build *b, struct fm_rt_section *s, const struct 
 		if (!st->slots || !st->edges)
 			goto out;
 		s->uses[r->rows] = 1;
-		s->dynamic |= b->prog->extents[r->rows].kind != VRDU_EXTENT_STATIC;
+		st->dynamic = b->prog->extents[r->rows].kind != VRDU_EXTENT_STATIC;
+		s->dynamic |= st->dynamic;
 	}
 	ret = 0;
 out:
@@ -371,7 +372,7 @@ static int build(struct build *b)
 	if (!prog->heap)
 		return -ENOMEM;
 	for (i = 0; i < prog->n_sections; i++)
-		fm_shape(prog, &prog->sections[i]);
+		fm_shape(prog, &prog->sections[i], true);
 	return 0;
 }
 

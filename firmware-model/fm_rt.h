@@ -62,6 +62,7 @@ struct fm_rt_edge {
  * @cols: Columns.
  * @elem_bytes: Bytes of an element, 0 for TOKEN.
  * @elem: enum vrdu_elem.
+ * @dynamic: @rows_extent is read from memory.
  * @transposed: Tiles are stored by columns (%VRDU_STREAM_TRANSPOSED).
  * @rows: Rows of a group in this run.
  * @tiles: Tiles of a group in this run.
@@ -81,6 +82,7 @@ struct fm_rt_stream {
 	u32 cols;
 	u32 elem_bytes;
 	u32 elem;
+	bool dynamic;
 	bool transposed;
 	u32 rows;
 	u32 tiles;
@@ -340,7 +342,7 @@ struct fm_run {
 int fm_game(struct fm_run *run, u64 start);
 
 /* fm_shape.c */
-void fm_shape(const struct fm_program *prog, struct fm_rt_section *s);
+void fm_shape(const struct fm_program *prog, struct fm_rt_section *s, bool all);
 int fm_read_extents(struct fm_run *run, const u8 *used);
 
 /* fm_cost.c */

@@ -24,15 +24,20 @@ static void shape_node(const struct fm_profile *profile, struct fm_rt_node *n)
 	fm_cost_node(profile, n);
 }
 
-/** fm_shape() - set all shapes of @s from prog->values. */
-void fm_shape(const struct fm_program *prog, struct fm_rt_section *s)
+/**
+ * fm_shape() - set shapes of @s from prog->values.
+ * @all: All of them; otherwise those that depend on a dynamic extent.
+ */
+void fm_shape(const struct fm_program *prog, struct fm_rt_section *s, bool all)
 {
 	u32 i;
 
 	for (i = 0; i < s->n_streams; i++)
-		shape_stream(prog, &s->streams[i]);
+		if (all || s->streams[i].dynamic)
+			shape_stream(prog, &s->streams[i]);
 	for (i = 0; i < s->n_nodes; i++)
-		shape_node(prog->profile, &s->nodes[i]);
+		if (all || s->nodes[i].drive->dynamic)
+			shape_node(prog->profile, &s->nodes[i]);
 }
 
 /**
