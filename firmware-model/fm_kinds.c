@@ -3,7 +3,7 @@
  * The table of node kinds, and its small sisters for element types and
  * operations. A new node kind starts here: ports, patterns, types, driver.
  * Shapes, which relate ports to each other, are rules of the verifier
- * (fm_verify_shape.c). Owns constants only; anybody may call.
+ * (fm_verify_graph.c). Owns constants only; anybody may call.
  */
 #include "fm_kinds.h"
 

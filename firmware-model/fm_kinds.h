@@ -31,7 +31,7 @@ enum fm_pattern {
 	FM_PORT_EACH = 1,
 	/** @FM_PORT_HOLD: input: one tile, from the first firing until after the last. */
 	FM_PORT_HOLD = 2,
-	/** @FM_PORT_LAST: output: one tile, space claimed at the first firing, given by the last. */
+	/** @FM_PORT_LAST: output: one tile, room claimed at the first firing, given by the last. */
 	FM_PORT_LAST = 3,
 	/**
 	 * @FM_PORT_GROUP: SOFTMAX. In a group of T tiles and 2T - 1 firings:
