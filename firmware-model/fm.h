@@ -72,11 +72,11 @@ const struct fm_profile *fm_profile_at(u32 i);
 /** fm_profile_find() - profile called @name, NULL if there is none. */
 const struct fm_profile *fm_profile_find(const char *name);
 
-#define FM_CPU_SSE2	(1u << 0)
-#define FM_CPU_AVX2	(1u << 1)
+#define FM_CPU_SSE2	0x1u
+#define FM_CPU_AVX2	0x2u
 
-#define FM_ACCESS_READ	(1u << 0)
-#define FM_ACCESS_WRITE	(1u << 1)
+#define FM_ACCESS_READ	0x1u
+#define FM_ACCESS_WRITE	0x2u
 
 /**
  * struct fm_host_ops - what a host lends to a running program.
@@ -135,7 +135,7 @@ __printf(2, 3) void fm_log(struct fm_log *log, const char *fmt, ...);
 int fm_verify(const void *image, u32 size, const struct fm_profile *profile, struct fm_log *log);
 
 /* Abstract firings that the verifier spends on deadlock freedom, per section and extent choice. */
-#define FM_VERIFY_STEPS	(1u << 20)
+#define FM_VERIFY_STEPS	0x100000u
 
 /**
  * fm_program_create() - verify @image and build everything that running it needs.

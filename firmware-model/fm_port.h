@@ -33,7 +33,9 @@ static inline void fm_free(void *p)
 }
 
 #define fm_vsnprintf		vsnprintf
+/* Pairs with the other side of a ring or status page, which may be user space. */
 #define fm_load_acquire(p)	smp_load_acquire(p)
+/* Pairs likewise. */
 #define fm_store_release(p, v)	smp_store_release(p, v)
 #define FM_READ_ONCE(x)		READ_ONCE(x)
 #define FM_WRITE_ONCE(x, v)	WRITE_ONCE(x, v)
@@ -51,14 +53,14 @@ static inline void fm_free(void *p)
 #include <string.h>
 #include <linux/types.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int8_t s8;
-typedef int16_t s16;
-typedef int32_t s32;
-typedef int64_t s64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
 
 static inline void *fm_alloc(size_t bytes)
 {
@@ -73,8 +75,8 @@ static inline void fm_free(void *p)
 #define fm_vsnprintf		vsnprintf
 #define fm_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define fm_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
-#define FM_READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
-#define FM_WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
+#define FM_READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define FM_WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 
 #ifndef likely
 #define likely(x)		__builtin_expect(!!(x), 1)
@@ -89,12 +91,11 @@ static inline void fm_free(void *p)
 #define U64_MAX			(~0ull)
 #endif
 #ifndef __printf
-#define __printf(a, b)		__attribute__((format(printf, a, b)))
+#define __printf(a, b)		__attribute__((__format__(__printf__, a, b)))
 #endif
-#ifndef min_t
-#define min_t(t, a, b)		((t)(a) < (t)(b) ? (t)(a) : (t)(b))
-#define max_t(t, a, b)		((t)(a) > (t)(b) ? (t)(a) : (t)(b))
-#endif
+#define fm_pick(t, a, op, b)	({ t a_ = (a), b_ = (b); a_ op b_ ? a_ : b_; })
+#define min_t(t, a, b)		fm_pick(t, a, <, b)
+#define max_t(t, a, b)		fm_pick(t, a, >, b)
 
 #endif /* __KERNEL__ */
 

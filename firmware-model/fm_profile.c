@@ -9,7 +9,7 @@
 #include "fm.h"
 
 #define NS	1000ull		/* in picoseconds */
-#define GIB	(1ull << 30)
+#define GIB	0x40000000ull
 
 static const struct fm_profile profiles[] = {
 	{
