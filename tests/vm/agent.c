@@ -630,10 +630,10 @@ static void __attribute__((noreturn)) agent(void)
 	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (kmsg < 0)
 		die("/dev/kmsg");
-	/* From here on the serial console shows all but debug messages: it is what is left
-	 * when the machine dies.
+	/* The serial console is what is left when the machine dies.  Its emulation is slow,
+	 * so it gets what a checker says (notice and worse); the port gets everything.
 	 */
-	write_file("/proc/sys/kernel/printk", "7");
+	write_file("/proc/sys/kernel/printk", "6");
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);

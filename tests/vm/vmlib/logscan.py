@@ -60,6 +60,7 @@ TAINTS = ["P proprietary module", "F forced load", "S out of specification", "R 
           "W warning", "C staging driver", "I firmware workaround", "O out-of-tree module",
           "E unsigned module", "L soft lockup", "K live patch", "X auxiliary",
           "T struct randomisation", "N in-kernel test", "J fwctl"]
+TAINT_OOPS = 1 << 7
 # The driver under test is outside the tree and unsigned; nothing else may happen.
 ALLOWED_TAINTS = (1 << 12) | (1 << 13)
 

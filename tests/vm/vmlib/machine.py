@@ -87,6 +87,8 @@ class Qmp:
 class Machine:
     """A running QEMU with its console file, control socket and link to the agent."""
 
+    alive = set()   # of this process, so that an interrupted suite can end them
+
     def __init__(self, kernel, accel, options, initrd, ram, console, share, thaw_from=None):
         self.console = console
         self.errors = console + ".qemu"
@@ -123,6 +125,7 @@ class Machine:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True,
                 pass_fds=(theirs.fileno(), qmp_theirs.fileno()))
+        Machine.alive.add(self)
         theirs.close()
         qmp_theirs.close()
         self.link = Link(ours)
@@ -174,6 +177,7 @@ class Machine:
             self.process.kill()
         self.process.wait()
         self.link.close()
+        Machine.alive.discard(self)
 
     def console_text(self):
         try:

@@ -14,7 +14,7 @@ import time
 from . import image
 from .common import CACHE, DIED, FAULT, HUNG, NO_BOOT, SETUP, VmError, time_scale
 from .link import GuestError, LinkLost, LinkTimeout
-from .logscan import scan, scan_console, taint_names
+from .logscan import TAINT_OOPS, scan, scan_console, taint_names
 from .machine import NoBoot, frozen
 
 STEP_LIMIT = 30         # seconds for a step of ours on the stock kernel
@@ -158,9 +158,13 @@ class Run:
                                                  self.limit(STEP_LIMIT))
         if code:
             self.machine.link.sync_log(self.limit(STEP_LIMIT))
-            said = [text for _, _, text in self.machine.link.log[-3:]]
-            if scan(self.machine.link.log):
-                raise _Stop(FAULT, err)
+            # The debug kernel tells of every kobject it releases.
+            said = [text for _, _, text in self.machine.link.log
+                    if not text.startswith("kobject: ")][-3:]
+            faults = scan(self.machine.link.log)
+            if faults:
+                self.result.reasons += faults
+                raise _Stop(FAULT, "loading %s: %s" % (guest, err or "the loader was killed"))
             raise _Stop(SETUP, "%s; kernel log: %s" % (err, " | ".join(said) or "nothing"))
 
     def _run_command(self):
@@ -210,7 +214,7 @@ class Run:
             stats = link.read("/proc/lockdep_stats", self.limit(STEP_LIMIT)) or ""
             if not re.search(r"debug_locks:\s+1\b", stats):
                 bad.append("lockdep has turned itself off")
-        return bad
+        return bad, bool(taint & TAINT_OOPS)
 
     # -- leaks ---------------------------------------------------------------
 
@@ -269,11 +273,15 @@ class Run:
             failed_get = e
         self.step = "ending processes"
         self._end_processes()
-        self.step = "unloading modules"
-        bad = self._unload_modules()
         self.step = "checking the kernel"
-        bad += self._check_kernel()
-        if self.request.leaks and self.kernel.debug:
+        bad, oopsed = self._check_kernel()
+        if oopsed:
+            # The task that died may hold locks and references for ever: unloading could only hang.
+            self.result.notes.append("modules not unloaded after the oops")
+        else:
+            self.step = "unloading modules"
+            bad += self._unload_modules()
+        if self.request.leaks and self.kernel.debug and not oopsed:
             self.step = "scanning for leaks"
             bad += self._scan_leaks()
         link.sync_log(self.limit(STEP_LIMIT))

@@ -28,12 +28,11 @@ import json
 import os
 import re
 import shlex
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from . import ktap
 from .common import BUILD, ROOT, VERDICTS, VmError
-from .machine import Options, frozen
+from .machine import Machine, Options, frozen
 from .runner import Request, parse_module, parse_put, run
 
 LIST_KEYS = ("put", "module", "get", "env")
@@ -159,7 +158,9 @@ class Outcome:
             parser.finish(code)
             self.reasons = list(parser.errors)
             failed = parser.count(ktap.FAIL)
-            if parser.plan is None:
+            if code > 128:
+                self.verdict = "crashed"
+            elif parser.plan is None:
                 self.verdict = "no plan"
             elif parser.errors:
                 self.verdict = "bad output"
@@ -198,7 +199,6 @@ class Suite:
         self.kernel = kernel
         self.tests = tests
         self.args = args
-        self.lock = threading.Lock()
 
     def _request(self, test, last):
         debug = self.kernel.debug
@@ -273,7 +273,8 @@ class Suite:
         last = len(self.tests) - 1
         # Boot before the threads start: they would wait for one another anyhow.
         frozen(self.kernel, Options(self.args.cpus, self.args.mem, self.args.icount))
-        with ThreadPoolExecutor(self.args.jobs) as pool:
+        pool = ThreadPoolExecutor(self.args.jobs)
+        try:
             if live:
                 todo = (self.run_one(t, i == last, True) for i, t in enumerate(self.tests))
             else:
@@ -284,6 +285,13 @@ class Suite:
                 outcomes.append(outcome)
                 for what in total:
                     total[what] += outcome.counts[what]
+        except BaseException:
+            # Interrupted: no further test may start, and those that run are ended.
+            pool.shutdown(wait=False, cancel_futures=True)
+            for machine in list(Machine.alive):
+                machine.kill()
+            raise
+        pool.shutdown()
         if self.args.json:
             self.write_json(outcomes, total)
         print("%d passed, %d failed, %d skipped" % (total[ktap.PASS], total[ktap.FAIL],
