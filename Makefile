@@ -6,11 +6,13 @@
 # for sparse; KDIR=DIR names a kernel build tree; SAN=1 builds user space with
 # address and undefined behaviour sanitizers (use another O=).
 
+, := ,
 O ?= build
 abs_O := $(abspath $(O))
 KVER ?= $(shell scripts/kernel-version 2>/dev/null)
 KDIR ?= /lib/modules/$(KVER)/build
 MODEL ?= models/scripture.gguf
+SAN_FLAGS := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=all)
 
 .PHONY: all help setup lib tools module unit selftests models demo check check-quick \
 	check-debug bench install clean checkpatch
@@ -33,17 +35,17 @@ setup:
 	@scripts/setup build
 
 lib:
-	@$(MAKE) --no-print-directory -C libvrdu O=$(abs_O)/lib SAN=$(SAN)
+	@$(MAKE) --no-print-directory -C libvrdu O=$(abs_O)/lib SAN='$(SAN_FLAGS)'
 
 tools: lib
-	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib SAN=$(SAN)
+	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib SAN='$(SAN_FLAGS)'
 
 module:
 	@$(MAKE) --no-print-directory -C kmod KDIR=$(KDIR) O=$(abs_O)/kmod
 
 unit: lib tools
 	@$(MAKE) --no-print-directory -C tests/unit O=$(abs_O)/unit LIB_O=$(abs_O)/lib \
-		TOOLS_O=$(abs_O)/tools SAN=$(SAN)
+		TOOLS_O=$(abs_O)/tools SAN='$(SAN_FLAGS)'
 
 selftests:
 	@$(MAKE) --no-print-directory -C tests/selftests O=$(abs_O)/selftests
