@@ -4,12 +4,12 @@
  * that the caller owns. Used by everything that refuses an image.
  */
 #include "fm.h"
+#include "fm_verify.h"
 
-void fm_log(struct fm_log *log, const char *fmt, ...)
+void fm_vlog(struct fm_log *log, const char *fmt, va_list args)
 {
 	size_t room = 0;
 	char *at = NULL;
-	va_list args;
 	int n;
 
 	if (!log)
@@ -18,9 +18,16 @@ void fm_log(struct fm_log *log, const char *fmt, ...)
 		at = log->buf + log->len;
 		room = log->size - log->len;
 	}
-	va_start(args, fmt);
 	n = fm_vsnprintf(at, room, fmt, args);
-	va_end(args);
 	if (n > 0)
 		log->len += n;
+}
+
+void fm_log(struct fm_log *log, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fm_vlog(log, fmt, args);
+	va_end(args);
 }
