@@ -3,54 +3,45 @@
  * The 16 lanes of rule d16 as 16 plain floats: the readable statement of what
  * each lane operation means, for any CPU with IEEE arithmetic. The vector twin
  * is math_lanes_vec.h; math_matmul.h and math_rows.h are written over either.
- *
- * A type v16 is 16 f32 in lane order. A type v16e is 16 f32 in the order in
- * which it is cheapest to widen bf16; here that is lane order too.
  */
 #ifndef _FM_MATH_LANES_SCALAR_H
 #define _FM_MATH_LANES_SCALAR_H
 
 #include "math_priv.h"
 
-typedef struct {
-	float l[16];
-} v16;
+struct v16 {
+	float l[16];		/* lane by lane */
+};
 
 /* Weight rows that a matmul walks at once. */
 #define FM_DOT_ROWS	1
 #define FM_Q8_ROWS	1
 
-/* 16 sums in registers, not in an array. */
-#ifdef __clang__
-#define FM_UNROLL16	_Pragma("clang loop unroll(full)")
-#else
-#define FM_UNROLL16	_Pragma("GCC unroll 16")
-#endif
-
+/* A v16 whose lane @i is @expr, unrolled into registers. */
 #define FM_LANE_MAP(expr)			\
 	({					\
-		v16 r_;				\
+		struct v16 r_;			\
 		int i;				\
 						\
-		FM_UNROLL16			\
+		FM_UNROLL			\
 		for (i = 0; i < 16; i++)	\
 			r_.l[i] = (expr);	\
 		r_;				\
 	})
 
-static __always_inline v16 v16_set1(float f)
+static __always_inline struct v16 v16_set1(float f)
 {
 	return FM_LANE_MAP(f);
 }
 
-static __always_inline v16 v16_ld(const void *p)
+static __always_inline struct v16 v16_ld(const void *p)
 {
 	const fm_f *f = p;
 
 	return FM_LANE_MAP(f[i]);
 }
 
-static __always_inline void v16_st(void *p, v16 v)
+static __always_inline void v16_st(void *p, struct v16 v)
 {
 	fm_f *f = p;
 	int i;
@@ -59,46 +50,46 @@ static __always_inline void v16_st(void *p, v16 v)
 		f[i] = v.l[i];
 }
 
-static __always_inline v16 v16_ld_n(const void *p, u32 n)
+static __always_inline struct v16 v16_ld_n(const void *p, u32 n)
 {
-	v16 v = v16_set1(0.0f);
+	struct v16 v = v16_set1(0.0f);
 
 	fm_copy(&v, p, n, 4);
 	return v;
 }
 
-static __always_inline void v16_st_n(void *p, v16 v, u32 n)
+static __always_inline void v16_st_n(void *p, struct v16 v, u32 n)
 {
 	fm_copy(p, &v, n, 4);
 }
 
-static __always_inline v16 v16_add(v16 a, v16 b)
+static __always_inline struct v16 v16_add(struct v16 a, struct v16 b)
 {
 	return FM_LANE_MAP(a.l[i] + b.l[i]);
 }
 
-static __always_inline v16 v16_sub(v16 a, v16 b)
+static __always_inline struct v16 v16_sub(struct v16 a, struct v16 b)
 {
 	return FM_LANE_MAP(a.l[i] - b.l[i]);
 }
 
-static __always_inline v16 v16_mul(v16 a, v16 b)
+static __always_inline struct v16 v16_mul(struct v16 a, struct v16 b)
 {
 	return FM_LANE_MAP(a.l[i] * b.l[i]);
 }
 
-static __always_inline v16 v16_div(v16 a, v16 b)
+static __always_inline struct v16 v16_div(struct v16 a, struct v16 b)
 {
 	return FM_LANE_MAP(a.l[i] / b.l[i]);
 }
 
 /* Two roundings: the build forbids contraction. */
-static __always_inline v16 v16_mac(v16 acc, v16 a, v16 b)
+static __always_inline struct v16 v16_mac(struct v16 acc, struct v16 a, struct v16 b)
 {
 	return FM_LANE_MAP(acc.l[i] + a.l[i] * b.l[i]);
 }
 
-static __always_inline v16 v16_canon(v16 a)
+static __always_inline struct v16 v16_canon(struct v16 a)
 {
 	return FM_LANE_MAP(fm_float(fm_canon(a.l[i])));
 }
@@ -113,12 +104,12 @@ static __always_inline float lane_max(float a, float b)
 	return a > b ? a : b;
 }
 
-static __always_inline v16 v16_max(v16 a, v16 b)
+static __always_inline struct v16 v16_max(struct v16 a, struct v16 b)
 {
 	return FM_LANE_MAP(lane_max(a.l[i], b.l[i]));
 }
 
-static __always_inline float v16_hmax(v16 a)
+static __always_inline float v16_hmax(struct v16 a)
 {
 	float m = a.l[0];
 	int i;
@@ -129,7 +120,7 @@ static __always_inline float v16_hmax(v16 a)
 }
 
 /* @x where it is greater, else @m: a NaN in @x never gets in. */
-static __always_inline v16 v16_pick_gt(v16 m, v16 x)
+static __always_inline struct v16 v16_pick_gt(struct v16 m, struct v16 x)
 {
 	return FM_LANE_MAP(x.l[i] > m.l[i] ? x.l[i] : m.l[i]);
 }
@@ -145,12 +136,12 @@ static __always_inline float lane_exp(float x)
 	return (float)fm_exp64(x);
 }
 
-static __always_inline v16 v16_exp(v16 a)
+static __always_inline struct v16 v16_exp(struct v16 a)
 {
 	return FM_LANE_MAP(lane_exp(a.l[i]));
 }
 
-static __always_inline float v16_fold(v16 a)
+static __always_inline float v16_fold(struct v16 a)
 {
 	int step, i;
 
@@ -160,14 +151,14 @@ static __always_inline float v16_fold(v16 a)
 	return a.l[0];
 }
 
-static __always_inline v16 v16_ld_bf16(const void *p)
+static __always_inline struct v16 v16_ld_bf16(const void *p)
 {
 	const fm_h *h = p;
 
 	return FM_LANE_MAP(fm_float((u32)h[i] << 16));
 }
 
-static __always_inline void v16_st_bf16(void *p, v16 v)
+static __always_inline void v16_st_bf16(void *p, struct v16 v)
 {
 	fm_h *h = p;
 	int i;
@@ -185,57 +176,67 @@ static __always_inline float lane_f16(u32 h)
 	u32 mag = (h & 0x7fff) << 13;
 	float f = fm_float(mag) * 0x1p112f;
 
-	if (mag >= 0x0f800000)
+	if (mag >= FM_F16_INF)
 		f = fm_float(mag | FM_INF);
-	return fm_float(fm_canon(f) | (mag > 0x0f800000 ? 0 : (h & 0x8000) << 16));
+	return fm_float(fm_canon(f) | (mag > FM_F16_INF ? 0 : (h & 0x8000) << 16));
 }
 
-static __always_inline v16 v16_ld_f16(const void *p)
+static __always_inline struct v16 v16_ld_f16(const void *p)
 {
 	const fm_h *h = p;
 
 	return FM_LANE_MAP(lane_f16(h[i]));
 }
 
-static __always_inline v16 v16_ld_s8(const void *p)
+static __always_inline struct v16 v16_ld_s8(const void *p)
 {
 	const s8 *q = p;
 
 	return FM_LANE_MAP((float)q[i]);
 }
 
-static __always_inline v16 v16_ld_s32(const void *p)
+static __always_inline struct v16 v16_ld_s8_n(const void *p, u32 n)
+{
+	s8 buf[16] = {};
+
+	fm_copy(buf, p, n, 1);
+	return v16_ld_s8(buf);
+}
+
+static __always_inline struct v16 v16_ld_s32(const void *p)
 {
 	const fm_u *u = p;
 
 	return FM_LANE_MAP((float)(s32)u[i]);
 }
 
-typedef v16 v16e;
-#define v16e_ld		v16_ld
-#define v16e_ld_bf16	v16_ld_bf16
-#define v16e_fold	v16_fold
+/* Even first lanes are lane order here: nothing is cheaper than a shift. */
+#define v16_even(x)		(x)
+#define v16_ld_bf16_even	v16_ld_bf16
 
-/* The end of a dot: fold, scale where @scaled, one NaN. @bf16: the lanes are a v16e. */
-static __always_inline void lanes_store_dot(void *y, v16 acc, bool bf16, bool scaled, float scale)
+static __always_inline struct v16 v16_ld_bf16_even_n(const void *p, u32 n)
 {
-	float f = bf16 ? v16e_fold(acc) : v16_fold(acc);
+	u16 buf[16] = {};
 
-	*(fm_u *)y = fm_canon(scaled ? f * scale : f);
+	fm_copy(buf, p, n, 2);
+	return v16_ld_bf16(buf);
 }
 
-/* The same for @rows (1, 2 or 4) dots with neighbouring results. */
-static __always_inline void lanes_store_dots(void *y, u32 rows, bool bf16, bool scaled, float scale,
-					     v16 a, v16 b, v16 c, v16 d)
+/*
+ * The end of @rows dots with neighbouring results: fold, scale where @scaled,
+ * one NaN. @even: the lanes are even first.
+ */
+static __always_inline void lanes_store_dots(void *y, u32 rows, bool even, bool scaled, float scale,
+					     const struct v16 *acc)
 {
-	fm_f *f = y;
+	fm_u *out = y;
+	u32 i;
 
-	lanes_store_dot(f, a, bf16, scaled, scale);
-	if (rows > 1)
-		lanes_store_dot(f + 1, b, bf16, scaled, scale);
-	if (rows > 2) {
-		lanes_store_dot(f + 2, c, bf16, scaled, scale);
-		lanes_store_dot(f + 3, d, bf16, scaled, scale);
+	(void)even;
+	for (i = 0; i < rows; i++) {
+		float f = v16_fold(acc[i]);
+
+		out[i] = fm_canon(scaled ? f * scale : f);
 	}
 }
 

@@ -11,54 +11,44 @@
 #ifndef _FM_MATH_MATMUL_H
 #define _FM_MATH_MATMUL_H
 
-#define DOT_X(p)	(bf16 ? v16e_ld(p) : v16_ld(p))
-#define DOT_W(p)	(bf16 ? v16e_ld_bf16(p) : v16_ld(p))
+/* 16 or @n < 16 elements of x and of a weight row, in one order of lanes. */
+static __always_inline struct v16 dot_x(const void *p, u32 n, bool bf16)
+{
+	struct v16 x = n == 16 ? v16_ld(p) : v16_ld_n(p, n);
+
+	return bf16 ? v16_even(x) : x;
+}
+
+static __always_inline struct v16 dot_w(const void *p, u32 n, bool bf16)
+{
+	if (bf16)
+		return n == 16 ? v16_ld_bf16_even(p) : v16_ld_bf16_even_n(p, n);
+	return n == 16 ? v16_ld(p) : v16_ld_n(p, n);
+}
 
 /* y[0 .. @rows - 1] (1, 2 or 4): dots of x with the rows at w, w + pitch, … (bytes). */
 static __always_inline void dot_rows(const struct fm_matmul *a, fm_f *y, const fm_f *x, const u8 *w,
 				     size_t pitch, u32 rows, bool bf16)
 {
 	const u32 size = bf16 ? 2 : 4, k = a->k;
-	v16 acc0 = v16_set1(0.0f), acc1 = acc0, acc2 = acc0, acc3 = acc0;
+	struct v16 acc[4], xv;
 	size_t i;
 
+	FM_EACH_ROW(acc[row] = v16_set1(0.0f));
 	for (i = 0; i + 16 <= k; i += 16) {
-		v16 xv = DOT_X(x + i);
-
-		acc0 = v16_mac(acc0, xv, DOT_W(w));
-		if (rows > 1)
-			acc1 = v16_mac(acc1, xv, DOT_W(w + pitch));
-		if (rows > 2) {
-			acc2 = v16_mac(acc2, xv, DOT_W(w + 2 * pitch));
-			acc3 = v16_mac(acc3, xv, DOT_W(w + 3 * pitch));
-		}
+		xv = dot_x(x + i, 16, bf16);
+		FM_EACH_ROW(acc[row] = v16_mac(acc[row], xv, dot_w(w + row * pitch, 16, bf16)));
 		w += 16 * size;
 	}
 	if (i < k) {
-		u32 n = k - i, row;
-		float xb[16] __attribute__((__aligned__(32))) = {};
-		float wb[4][16] __attribute__((__aligned__(32))) = {};
-		v16 xv;
-
 		/* Zeros in the missing places: a sum that starts at +0 keeps its bits. */
-		fm_copy(xb, x + i, n, 4);
-		for (row = 0; row < rows; row++)
-			fm_copy(wb[row], w + row * pitch, n, size);
-		xv = DOT_X(xb);
-		acc0 = v16_mac(acc0, xv, DOT_W(wb[0]));
-		if (rows > 1)
-			acc1 = v16_mac(acc1, xv, DOT_W(wb[1]));
-		if (rows > 2) {
-			acc2 = v16_mac(acc2, xv, DOT_W(wb[2]));
-			acc3 = v16_mac(acc3, xv, DOT_W(wb[3]));
-		}
-	}
-	lanes_store_dots(y, rows, bf16, a->flags & FM_MATMUL_SCALE, fm_float(a->scale), acc0, acc1,
-			 acc2, acc3);
-}
+		const u32 n = (k - i) % 16;
 
-#undef DOT_X
-#undef DOT_W
+		xv = dot_x(x + i, n, bf16);
+		FM_EACH_ROW(acc[row] = v16_mac(acc[row], xv, dot_w(w + row * pitch, n, bf16)));
+	}
+	lanes_store_dots(y, rows, bf16, a->flags & FM_MATMUL_SCALE, fm_float(a->scale), acc);
+}
 
 static __always_inline void matmul_d16(const struct fm_matmul *a, bool bf16)
 {
@@ -92,34 +82,24 @@ static void matmul_bf16(const struct fm_matmul *a)
 	matmul_d16(a, true);
 }
 
-/* One group of @n weights in @rows (1 or 2) rows, @ldw apart, onto the outer lanes. */
-static __always_inline void q8_group(v16 *out0, v16 *out1, const fm_f *x, const s8 *w, size_t ldw,
-				     u32 n, float scale0, float scale1, u32 rows)
+/* One group of @n weights in @rows (1 or 2) rows, @ldw and @lds apart, onto the outer lanes. */
+static __always_inline void q8_group(struct v16 *outer, const fm_f *x, const s8 *w, size_t ldw,
+				     u32 n, const fm_f *s, size_t lds, u32 rows)
 {
-	v16 in0 = v16_set1(0.0f), in1 = in0;
+	struct v16 inner[2], xv;
 	size_t i;
 
+	FM_EACH_ROW(inner[row] = v16_set1(0.0f));
 	for (i = 0; i + 16 <= n; i += 16) {
-		v16 xv = v16_ld(x + i);
-
-		in0 = v16_mac(in0, v16_ld_s8(w + i), xv);
-		if (rows > 1)
-			in1 = v16_mac(in1, v16_ld_s8(w + ldw + i), xv);
+		xv = v16_ld(x + i);
+		FM_EACH_ROW(inner[row] = v16_mac(inner[row], v16_ld_s8(w + row * ldw + i), xv));
 	}
 	if (i < n) {
-		v16 xv = v16_ld_n(x + i, n - i);
-		s8 wb[2][16] __attribute__((__aligned__(16))) = {};
-
-		fm_copy(wb[0], w + i, n - i, 1);
-		in0 = v16_mac(in0, v16_ld_s8(wb[0]), xv);
-		if (rows > 1) {
-			fm_copy(wb[1], w + ldw + i, n - i, 1);
-			in1 = v16_mac(in1, v16_ld_s8(wb[1]), xv);
-		}
+		xv = v16_ld_n(x + i, n - i);
+		FM_EACH_ROW(inner[row] = v16_mac(inner[row],
+						 v16_ld_s8_n(w + row * ldw + i, n - i), xv));
 	}
-	*out0 = v16_mac(*out0, in0, v16_set1(scale0));
-	if (rows > 1)
-		*out1 = v16_mac(*out1, in1, v16_set1(scale1));
+	FM_EACH_ROW(outer[row] = v16_mac(outer[row], inner[row], v16_set1(s[row * lds])));
 }
 
 /* y[0 .. @rows - 1]: dots of x with the int8 rows from @n on. */
@@ -128,16 +108,16 @@ static __always_inline void q8_rows(const struct fm_matmul *a, fm_f *y, const fm
 {
 	const s8 *w = (const s8 *)a->w + n * a->ldw;
 	const fm_f *s = (const fm_f *)a->scales + n * a->lds;
-	const size_t s1 = rows > 1 ? a->lds : 0, k = a->k;
-	v16 out0 = v16_set1(0.0f), out1 = out0;
+	const size_t k = a->k;
+	struct v16 outer[2];
 	size_t i = 0;
 
+	FM_EACH_ROW(outer[row] = v16_set1(0.0f));
 	for (; k - i >= group; i += group, s++)
-		q8_group(&out0, &out1, x + i, w + i, a->ldw, group, s[0], s[s1], rows);
+		q8_group(outer, x + i, w + i, a->ldw, group, s, a->lds, rows);
 	if (i < k)
-		q8_group(&out0, &out1, x + i, w + i, a->ldw, k - i, s[0], s[s1], rows);
-	lanes_store_dots(y, rows, false, a->flags & FM_MATMUL_SCALE, fm_float(a->scale), out0, out1,
-			 out0, out0);
+		q8_group(outer, x + i, w + i, a->ldw, k - i, s, a->lds, rows);
+	lanes_store_dots(y, rows, false, a->flags & FM_MATMUL_SCALE, fm_float(a->scale), outer);
 }
 
 static __always_inline void matmul_group(const struct fm_matmul *a, u32 group)
@@ -170,13 +150,13 @@ static void matmul_q8(const struct fm_matmul *a)
 static __always_inline void seq_cols(fm_f *acc, const fm_f *p, size_t sp, const fm_f *v,
 				     size_t ldv, u32 t, u32 parts)
 {
-	v16 a0 = v16_ld(acc), a1 = a0;
+	struct v16 a0 = v16_ld(acc), a1 = a0;
 	u32 i;
 
 	if (parts > 1)
 		a1 = v16_ld(acc + 16);
 	for (i = 0; i < t; i++) {
-		v16 pv = v16_set1(*p);
+		struct v16 pv = v16_set1(*p);
 
 		a0 = v16_mac(a0, pv, v16_ld(v));
 		if (parts > 1)

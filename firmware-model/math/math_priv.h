@@ -17,14 +17,27 @@
 #error "the arithmetic needs float and double evaluated as such (SSE2, not x87)"
 #endif
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((__always_inline__))
+/* Loops over lanes and rows become straight code, so that their arrays are registers. */
+#ifdef __clang__
+#define FM_UNROLL	_Pragma("clang loop unroll(full)")
+#else
+#define FM_UNROLL	_Pragma("GCC unroll 16")
 #endif
 
+/* @stmt for each row below the constant @rows. */
+#define FM_EACH_ROW(stmt)				\
+	do {						\
+		u32 row;				\
+							\
+		FM_UNROLL				\
+		for (row = 0; row < rows; row++)	\
+			stmt;				\
+	} while (0)
+
 /* Callers hand over bytes that they know under other types. */
-typedef float fm_f __attribute__((__may_alias__));
-typedef u32 fm_u __attribute__((__may_alias__));
-typedef u16 fm_h __attribute__((__may_alias__));
+typedef float __attribute__((__may_alias__)) fm_f;
+typedef u32 __attribute__((__may_alias__)) fm_u;
+typedef u16 __attribute__((__may_alias__)) fm_h;
 
 static __always_inline float fm_float(u32 bits)
 {
@@ -49,9 +62,9 @@ static __always_inline u32 fm_canon(float f)
  * is shifted into the exponent. The Taylor series of degree 10 leaves 3e-13,
  * 1/200000 of half an ulp of f32.
  */
-#define FM_EXP_LOG2E	0x1.71547652b82fep+0
-#define FM_EXP_LN2	0x1.62e42fefa39efp-1
-#define FM_EXP_MAGIC	0x1.8p+52
+#define FM_EXP_LOG2E	(0x171547652b82fep0 / 0x1p52)
+#define FM_EXP_LN2	(0x162e42fefa39efp0 / 0x1p53)
+#define FM_EXP_MAGIC	0x18p48
 #define FM_EXP_C2	(1.0 / 2)
 #define FM_EXP_C3	(1.0 / 6)
 #define FM_EXP_C4	(1.0 / 24)
@@ -65,6 +78,9 @@ static __always_inline u32 fm_canon(float f)
 /* Below and above these, exp() in f32 is 0 and infinity anyway. */
 #define FM_EXP_LO	(-105.0f)
 #define FM_EXP_HI	89.0f
+
+/* Half precision's infinity with its exponent at f32's place, before the bias. */
+#define FM_F16_INF	0x0f800000
 
 /* exp() of |x| <= 700; garbage without undefined behaviour beyond and for NaN. */
 static __always_inline double fm_exp64(double x)

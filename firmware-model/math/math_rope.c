@@ -8,14 +8,14 @@
 #include "math_impl.h"
 
 /* pi / 2 in three parts; the first two have 33 bits, so that 20-bit multiples are exact. */
-#define PIO2_1		0x1.921fb544p+0
-#define PIO2_2		0x1.0b4611a6p-34
-#define PIO2_3		0x1.3198a2e037073p-69
-#define TWO_OVER_PI	0x1.45f306dc9c883p-1
-#define PIO2_2M62	0x1.921fb54442d18p-62	/* pi / 2 * 2^-62 */
+#define PIO2_1		(0x1921fb544p0 / 0x1p32)
+#define PIO2_2		(0x10b4611a6p0 / 0x1p66)
+#define PIO2_3		(0x13198a2e037073p0 / 0x1p121)
+#define TWO_OVER_PI	(0x145f306dc9c883p0 / 0x1p53)
+#define PIO2_2M62	(0x1921fb54442d18p0 / 0x1p114)	/* pi / 2 * 2^-62 */
 
 /* Angles from here on are reduced in integers. */
-#define ANGLE_LARGE	0x1p+20
+#define ANGLE_LARGE	0x1p20
 
 /* 2 / pi: 32 zero bits before the point, then the bits after it. */
 static const u32 two_over_pi[] = {
@@ -78,6 +78,7 @@ static void sincos64(double *sine, double *cosine, float angle)
 	double x = angle, r, z, s, c, t;
 	u32 bits = fm_canon(angle), q;
 	u64 n;
+	int e;
 
 	if ((bits & FM_INF) == FM_INF) {
 		*sine = fm_float(FM_QNAN);
@@ -93,7 +94,8 @@ static void sincos64(double *sine, double *cosine, float angle)
 		r = r - t * PIO2_2;
 		r = r - t * PIO2_3;
 	} else {
-		r = reduce_large((bits & 0x7fffff) | 0x800000, (int)((bits >> 23) & 0xff) - 150, &q);
+		e = (int)((bits >> 23) & 0xff) - 150;
+		r = reduce_large((bits & 0x7fffff) | 0x800000, e, &q);
 		if (x < 0.0) {
 			r = -r;
 			q = -q;

@@ -8,79 +8,156 @@
 #ifndef _FM_MATH_ROWS_H
 #define _FM_MATH_ROWS_H
 
-/* y[i] = op(x[i]) with @load and @size for the element type of x. */
-#define ROW_UNARY(name, ...)						\
-static void name(void *yp, const void *xp, u32 n)			\
-{									\
-	ROW_UNARY_BODY(__VA_ARGS__)					\
-}
+enum row_op {
+	ROW_SAME,
+	ROW_EXP,
+	ROW_ADD,
+	ROW_SUB,
+	ROW_MUL,
+	ROW_DIV,
+	ROW_MAX,
+	ROW_SILU_MUL,
+};
 
-#define ROW_UNARY_BODY(load, size, op)					\
-	const u8 *x = xp;						\
-	fm_f *y = yp;							\
-	size_t i;							\
-									\
-	for (i = 0; i + 16 <= n; i += 16)				\
-		v16_st(y + i, v16_canon(op(load(x + i * (size)))));	\
-	if (i < n) {							\
-		u8 buf[64] __attribute__((__aligned__(32))) = {};	\
-									\
-		fm_copy(buf, x + i * (size), n - i, size);		\
-		v16_st_n(y + i, v16_canon(op(load(buf))), n - i);	\
-	}
-
-#define ROW_BINARY(name, op)						\
-static void name(void *yp, const void *ap, const void *bp, u32 n)	\
-{									\
-	const fm_f *a = ap, *b = bp;					\
-	fm_f *y = yp;							\
-	size_t i;							\
-									\
-	for (i = 0; i + 16 <= n; i += 16)				\
-		v16_st(y + i, v16_canon(op(v16_ld(a + i), v16_ld(b + i)))); \
-	if (i < n)							\
-		v16_st_n(y + i, v16_canon(op(v16_ld_n(a + i, n - i),	\
-					     v16_ld_n(b + i, n - i))), n - i); \
-}
-
-#define OP_SAME(v)	(v)
-#define OP_MUL_S(v)	v16_mul(v, sv)
-#define OP_DIV_S(v)	v16_div(v, sv)
-
-ROW_BINARY(row_add, v16_add)
-ROW_BINARY(row_sub, v16_sub)
-ROW_BINARY(row_mul, v16_mul)
-ROW_BINARY(row_max, v16_max)
-
-ROW_UNARY(row_exp, v16_ld, 4, v16_exp)
-ROW_UNARY(row_bf16_to_f32, v16_ld_bf16, 2, OP_SAME)
-ROW_UNARY(row_f16_to_f32, v16_ld_f16, 2, OP_SAME)
-ROW_UNARY(row_i32_to_f32, v16_ld_s32, 4, OP_SAME)
-
-static void row_mul_scalar(void *yp, const void *xp, u32 n, u32 s)
-{
-	const v16 sv = v16_set1(fm_float(s));
-
-	ROW_UNARY_BODY(v16_ld, 4, OP_MUL_S)
-}
-
-static void row_div_scalar(void *yp, const void *xp, u32 n, u32 s)
-{
-	const v16 sv = v16_set1(fm_float(s));
-
-	ROW_UNARY_BODY(v16_ld, 4, OP_DIV_S)
-}
+enum row_elem {
+	ELEM_F32,
+	ELEM_BF16,
+	ELEM_F16,
+	ELEM_I32,
+};
 
 /* a * (1 / (1 + exp(-a))) * b, from the left. */
-static __always_inline v16 v16_silu_mul(v16 a, v16 b)
+static __always_inline struct v16 v16_silu_mul(struct v16 a, struct v16 b)
 {
-	v16 one = v16_set1(1.0f);
-	v16 e = v16_exp(v16_sub(v16_set1(0.0f), a));
+	struct v16 one = v16_set1(1.0f);
+	struct v16 e = v16_exp(v16_sub(v16_set1(0.0f), a));
 
 	return v16_mul(v16_mul(a, v16_div(one, v16_add(one, e))), b);
 }
 
-ROW_BINARY(row_silu_mul, v16_silu_mul)
+static __always_inline struct v16 row_apply(enum row_op op, struct v16 a, struct v16 b)
+{
+	switch (op) {
+	case ROW_SAME:
+		return v16_canon(a);
+	case ROW_EXP:
+		return v16_exp(a);
+	case ROW_ADD:
+		return v16_canon(v16_add(a, b));
+	case ROW_SUB:
+		return v16_canon(v16_sub(a, b));
+	case ROW_MUL:
+		return v16_canon(v16_mul(a, b));
+	case ROW_DIV:
+		return v16_canon(v16_div(a, b));
+	case ROW_MAX:
+		return v16_max(a, b);
+	case ROW_SILU_MUL:
+		return v16_canon(v16_silu_mul(a, b));
+	}
+	return a;
+}
+
+static __always_inline struct v16 row_load(enum row_elem elem, const void *p)
+{
+	switch (elem) {
+	case ELEM_F32:
+		return v16_ld(p);
+	case ELEM_BF16:
+		return v16_ld_bf16(p);
+	case ELEM_F16:
+		return v16_ld_f16(p);
+	case ELEM_I32:
+		return v16_ld_s32(p);
+	}
+	return v16_set1(0.0f);
+}
+
+/* y[i] = op(x[i], b); the operation and the type are constants at every call. */
+static __always_inline void row_unary(enum row_op op, enum row_elem elem, fm_f *y, const u8 *x,
+				      u32 n, struct v16 b)
+{
+	const u32 size = elem == ELEM_BF16 || elem == ELEM_F16 ? 2 : 4;
+	size_t i;
+
+	for (i = 0; i + 16 <= n; i += 16)
+		v16_st(y + i, row_apply(op, row_load(elem, x + i * size), b));
+	if (i < n) {
+		u8 buf[64] = {};
+
+		fm_copy(buf, x + i * size, n - i, size);
+		v16_st_n(y + i, row_apply(op, row_load(elem, buf), b), n - i);
+	}
+}
+
+/* y[i] = op(a[i], b[i]). */
+static __always_inline void row_binary(enum row_op op, fm_f *y, const fm_f *a, const fm_f *b, u32 n)
+{
+	struct v16 v;
+	size_t i;
+
+	for (i = 0; i + 16 <= n; i += 16)
+		v16_st(y + i, row_apply(op, v16_ld(a + i), v16_ld(b + i)));
+	if (i < n) {
+		v = row_apply(op, v16_ld_n(a + i, n - i), v16_ld_n(b + i, n - i));
+		v16_st_n(y + i, v, n - i);
+	}
+}
+
+static void row_add(void *y, const void *a, const void *b, u32 n)
+{
+	row_binary(ROW_ADD, y, a, b, n);
+}
+
+static void row_sub(void *y, const void *a, const void *b, u32 n)
+{
+	row_binary(ROW_SUB, y, a, b, n);
+}
+
+static void row_mul(void *y, const void *a, const void *b, u32 n)
+{
+	row_binary(ROW_MUL, y, a, b, n);
+}
+
+static void row_max(void *y, const void *a, const void *b, u32 n)
+{
+	row_binary(ROW_MAX, y, a, b, n);
+}
+
+static void row_silu_mul(void *y, const void *a, const void *b, u32 n)
+{
+	row_binary(ROW_SILU_MUL, y, a, b, n);
+}
+
+static void row_exp(void *y, const void *x, u32 n)
+{
+	row_unary(ROW_EXP, ELEM_F32, y, x, n, v16_set1(0.0f));
+}
+
+static void row_mul_scalar(void *y, const void *x, u32 n, u32 s)
+{
+	row_unary(ROW_MUL, ELEM_F32, y, x, n, v16_set1(fm_float(s)));
+}
+
+static void row_div_scalar(void *y, const void *x, u32 n, u32 s)
+{
+	row_unary(ROW_DIV, ELEM_F32, y, x, n, v16_set1(fm_float(s)));
+}
+
+static void row_bf16_to_f32(void *y, const void *x, u32 n)
+{
+	row_unary(ROW_SAME, ELEM_BF16, y, x, n, v16_set1(0.0f));
+}
+
+static void row_f16_to_f32(void *y, const void *x, u32 n)
+{
+	row_unary(ROW_SAME, ELEM_F16, y, x, n, v16_set1(0.0f));
+}
+
+static void row_i32_to_f32(void *y, const void *x, u32 n)
+{
+	row_unary(ROW_SAME, ELEM_I32, y, x, n, v16_set1(0.0f));
+}
 
 static void row_f32_to_bf16(void *yp, const void *xp, u32 n)
 {
@@ -109,15 +186,14 @@ static void row_dequant_q8(void *yp, const void *qp, const void *scales, u32 n, 
 		group = n;
 	while (i < n) {
 		size_t end = n - i > group ? i + group : n;
-		const v16 sv = v16_set1(*s++);
+		const struct v16 sv = v16_set1(*s++);
 
 		for (; i + 16 <= end; i += 16)
 			v16_st(y + i, v16_canon(v16_mul(v16_ld_s8(q + i), sv)));
 		if (i < end) {
-			s8 buf[16] __attribute__((__aligned__(16))) = {};
+			struct v16 v = v16_mul(v16_ld_s8_n(q + i, end - i), sv);
 
-			fm_copy(buf, q + i, end - i, 1);
-			v16_st_n(y + i, v16_canon(v16_mul(v16_ld_s8(buf), sv)), end - i);
+			v16_st_n(y + i, v16_canon(v), end - i);
 			i = end;
 		}
 	}
@@ -157,7 +233,7 @@ static void row_max_i32(void *yp, const void *ap, const void *bp, u32 n)
 static void row_max_update(u32 *max, const void *xp, u32 n)
 {
 	const fm_f *x = xp;
-	v16 m = v16_set1(fm_float(*max));
+	struct v16 m = v16_set1(fm_float(*max));
 	size_t i;
 
 	for (i = 0; i + 16 <= n; i += 16)
@@ -168,7 +244,7 @@ static void row_max_update(u32 *max, const void *xp, u32 n)
 }
 
 /* Up to 16 elements @v to the lanes from @lane on, which do not wrap. */
-static __always_inline void sum_some(fm_f *state, v16 v, u32 lane, u32 n)
+static __always_inline void sum_some(fm_f *state, struct v16 v, u32 lane, u32 n)
 {
 	float buf[16];
 	u32 i;
@@ -188,11 +264,11 @@ static __always_inline u32 sum_head(u32 g, u32 n)
 
 static void row_exp_sum(void *ep, const void *xp, u32 n, u32 max, void *sp, u32 g)
 {
-	const v16 mv = v16_set1(fm_float(max));
+	const struct v16 mv = v16_set1(fm_float(max));
 	const fm_f *x = xp;
 	fm_f *e = ep, *state = sp;
 	size_t i = sum_head(g, n);
-	v16 v, acc;
+	struct v16 v, acc;
 
 	if (i) {
 		v = v16_exp(v16_sub(v16_ld_n(x, i), mv));
@@ -216,7 +292,7 @@ static void row_exp_sum(void *ep, const void *xp, u32 n, u32 max, void *sp, u32 
 static __always_inline void sum_lanes(fm_f *state, const fm_f *x, u32 n, u32 g, bool square)
 {
 	size_t i = sum_head(g, n);
-	v16 v, acc;
+	struct v16 v, acc;
 
 	if (i) {
 		v = v16_ld_n(x, i);
@@ -256,7 +332,7 @@ static void row_rmsnorm(void *yp, const void *xp, const void *wp, u32 n, u32 eps
 	fm_f *y = yp;
 	float ss;
 	size_t i;
-	v16 inv;
+	struct v16 inv;
 
 	sum_lanes((fm_f *)state, x, n, 0, true);
 	ss = v16_fold(v16_ld(state));
@@ -265,8 +341,9 @@ static void row_rmsnorm(void *yp, const void *xp, const void *wp, u32 n, u32 eps
 	for (i = 0; i + 16 <= n; i += 16)
 		v16_st(y + i, v16_canon(v16_mul(v16_ld(w + i), v16_mul(inv, v16_ld(x + i)))));
 	if (i < n) {
-		v16 v = v16_mul(v16_ld_n(w + i, n - i), v16_mul(inv, v16_ld_n(x + i, n - i)));
+		struct v16 v = v16_mul(inv, v16_ld_n(x + i, n - i));
 
+		v = v16_mul(v16_ld_n(w + i, n - i), v);
 		v16_st_n(y + i, v16_canon(v), n - i);
 	}
 }
@@ -281,7 +358,7 @@ static void row_argmax(struct fm_argmax *st, const void *xp, u32 n, u32 g)
 
 	for (start = 0; start < n; start = end) {
 		float best = fm_float(st->value), m = fm_float(FM_NEG_INF);
-		v16 mv = v16_set1(m);
+		struct v16 mv = v16_set1(m);
 
 		end = n - start > ARGMAX_BLOCK ? start + ARGMAX_BLOCK : n;
 		for (i = start; i + 16 <= end; i += 16)

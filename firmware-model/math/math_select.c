@@ -17,12 +17,12 @@ static const struct fm_math_ops *const tables[] = {
 
 const struct fm_math_ops *fm_math_by_index(u32 i)
 {
-	return i < sizeof(tables) / sizeof(tables[0]) ? tables[i] : NULL;
+	return i < ARRAY_SIZE(tables) ? tables[i] : NULL;
 }
 
 const struct fm_math_ops *fm_math_select(u32 cpu_features)
 {
-	u32 i = sizeof(tables) / sizeof(tables[0]);
+	u32 i = ARRAY_SIZE(tables);
 
 	while (--i)
 		if (!(tables[i]->cpu & ~cpu_features))
@@ -270,7 +270,7 @@ int fm_math_selftest(const struct fm_math_ops *ops)
 	s.b[33] = 0xffc12345;
 	s.b[34] = 0x7f800001;
 
-	for (i = 0; i < sizeof(selftests) / sizeof(selftests[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(selftests); i++) {
 		memset(s.want, 0, sizeof(s.want));
 		memset(s.got, 0, sizeof(s.got));
 		selftests[i](&fm_math_scalar, &s, s.want);

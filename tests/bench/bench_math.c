@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Speed of the arithmetic: each kernel at a few sizes in each implementation,
- * interleaved in one run so that the ratios mean something on a noisy machine.
- * Prints the median of several samples with the least and the greatest, GB/s
- * of the bytes named, and the ratio to the scalar implementation.
+ * interleaved in one run, in CPU time of this thread, so that the ratios mean
+ * something on a noisy machine. Prints the median of several samples, in GB/s
+ * with the least and the greatest, and the ratio to the scalar implementation.
+ * The bytes counted are those of the weights, or of what a row op reads (add:
+ * and writes).
  *
  *   bench_math [-q] [FILTER]	-q: short samples; FILTER: only kernels containing it
  */
@@ -23,7 +25,7 @@ static double now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return ts.tv_sec + 1e-9 * ts.tv_nsec;
 }
 
@@ -31,8 +33,8 @@ static double now(void)
 struct work {
 	const char *name;
 	void (*run)(const struct fm_math_ops *ops, const struct work *wk);
-	uint32_t n;
-	uint32_t k;
+	u32 n;
+	u32 k;
 	double bytes;
 };
 
@@ -201,8 +203,8 @@ static void bench(const struct work *wk, const struct fm_math_ops *const *ops, i
 		qsort(t[i], SAMPLES, sizeof(double), by_value);
 		if (!i)
 			scalar = t[0][SAMPLES / 2];
-		printf("%-14s %6u x %-5u %-7s %10.2f %8.2f (%.2f-%.2f) %8.2f\n", wk->name, wk->n, wk->k,
-		       ops[i]->name, t[i][SAMPLES / 2] * 1e6, wk->bytes / t[i][SAMPLES / 2] * 1e-9,
+		printf("%-14s %6u x %-5u %-7s %10.2f %8.2f (%.2f-%.2f) %8.2f\n", wk->name, wk->n,
+		       wk->k, ops[i]->name, t[i][SAMPLES / 2] * 1e6, wk->bytes / t[i][SAMPLES / 2] * 1e-9,
 		       wk->bytes / t[i][SAMPLES - 1] * 1e-9, wk->bytes / t[i][0] * 1e-9,
 		       scalar / t[i][SAMPLES / 2]);
 	}
@@ -213,7 +215,7 @@ int main(int argc, char **argv)
 	const struct fm_math_ops *ops[IMPLS];
 	const size_t elems = 4096 * 4096;
 	const char *filter = "";
-	uint32_t seed = 1;
+	u32 seed = 1;
 	int impls = 0;
 	size_t i;
 
@@ -244,16 +246,17 @@ int main(int argc, char **argv)
 	/* Values near 1 whose bytes are also harmless as bf16 and int8. */
 	for (i = 0; i < elems; i++) {
 		seed = seed * 1664525 + 1013904223;
-		((uint32_t *)w)[i] = (seed & 0x803f803f) | 0x3f803f80;
+		((u32 *)w)[i] = (seed & 0x803f803f) | 0x3f803f80;
 		if (i < 32768) {
-			memcpy(x + i, (uint32_t *)w + i, 4);
-			memcpy(z + i, (uint32_t *)w + i, 4);
+			memcpy(x + i, (u32 *)w + i, 4);
+			memcpy(z + i, (u32 *)w + i, 4);
 		}
 		if (i < elems / 32)
 			scales[i] = 0.01f;
 	}
-	printf("%-14s %14s %-7s %10s %8s (min-max)  x scalar\n", "kernel", "n x k", "impl", "us", "GB/s");
-	for (i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+	printf("%-14s %14s %-7s %10s %8s (min-max)  x scalar\n", "kernel", "n x k", "impl", "us",
+	       "GB/s");
+	for (i = 0; i < ARRAY_SIZE(works); i++)
 		if (strstr(works[i].name, filter))
 			bench(&works[i], ops, impls);
 	return 0;

@@ -16,8 +16,8 @@
 
 static float x[MAX_M * (MAX_K + PAD) + 1], w[MAX_N * (MAX_K + PAD) + 1];
 static float scales[MAX_N * (MAX_K + PAD)], y[MAX_M * (MAX_N + PAD)], want[MAX_M * (MAX_N + PAD)];
-static uint16_t wh[MAX_N * (MAX_K + PAD) + 1];
-static int8_t wq[MAX_N * (MAX_K + PAD) + 1];
+static u16 wh[MAX_N * (MAX_K + PAD) + 1];
+static s8 wq[MAX_N * (MAX_K + PAD) + 1];
 
 static float ref_fold(const float *lane)
 {
@@ -34,20 +34,20 @@ static float ref_fold(const float *lane)
 	return add1(l[0], l[1]);
 }
 
-static float ref_d16(const float *a, const float *b, uint32_t k)
+static float ref_d16(const float *a, const float *b, u32 k)
 {
 	float lane[16] = { 0 };
-	uint32_t i;
+	u32 i;
 
 	for (i = 0; i < k; i++)
 		lane[i % 16] = add1(lane[i % 16], mul1(a[i], b[i]));
 	return ref_fold(lane);
 }
 
-static float ref_q8(const float *a, const int8_t *q, const float *s, uint32_t k, uint32_t group)
+static float ref_q8(const float *a, const s8 *q, const float *s, u32 k, u32 group)
 {
 	float outer[16] = { 0 };
-	uint32_t start, i, l;
+	u32 start, i, l;
 
 	for (start = 0; start < k; start += group) {
 		float inner[16] = { 0 };
@@ -105,7 +105,7 @@ static void run_all(struct fm_matmul *a, int which, const char *what)
 static void test_matmul_f32(void **state)
 {
 	struct fm_matmul a;
-	uint32_t round, i, n, off;
+	u32 round, i, n, off;
 
 	(void)state;
 	for (round = 0; round < 4000; round++) {
@@ -116,10 +116,12 @@ static void test_matmul_f32(void **state)
 		a.x = x + off;
 		a.w = w + off;
 		memset(want, 0xa5, sizeof(want));
-		for (i = 0; i < a.m; i++)
+		for (i = 0; i < a.m; i++) {
+			const float *xi = x + off + i * a.ldx;
+
 			for (n = a.n0; n < a.n1; n++)
-				want[i * a.ldy + n] =
-					finish(&a, ref_d16(x + off + i * a.ldx, w + off + n * a.ldw, a.k));
+				want[i * a.ldy + n] = finish(&a, ref_d16(xi, w + off + n * a.ldw, a.k));
+		}
 		run_all(&a, 0, "matmul_f32");
 	}
 }
@@ -128,7 +130,7 @@ static void test_matmul_bf16(void **state)
 {
 	static float wide[MAX_N * (MAX_K + PAD) + 1];
 	struct fm_matmul a;
-	uint32_t round, i, n, off;
+	u32 round, i, n, off;
 
 	(void)state;
 	for (round = 0; round < 4000; round++) {
@@ -137,25 +139,28 @@ static void test_matmul_bf16(void **state)
 		fill(wide, sizeof(wide) / 4, rnd_below(CLASSES));
 		for (i = 0; i < sizeof(wh) / 2; i++) {
 			wh[i] = bits_of(wide[i]) >> 16;
-			wide[i] = float_of((uint32_t)wh[i] << 16);
+			wide[i] = float_of((u32)wh[i] << 16);
 		}
 		off = rnd_below(2);
 		a.x = x + off;
 		a.w = wh + off;
 		memset(want, 0xa5, sizeof(want));
-		for (i = 0; i < a.m; i++)
+		for (i = 0; i < a.m; i++) {
+			const float *xi = x + off + i * a.ldx;
+
 			for (n = a.n0; n < a.n1; n++)
-				want[i * a.ldy + n] = finish(&a, ref_d16(x + off + i * a.ldx,
-									 wide + off + n * a.ldw, a.k));
+				want[i * a.ldy + n] =
+					finish(&a, ref_d16(xi, wide + off + n * a.ldw, a.k));
+		}
 		run_all(&a, 1, "matmul_bf16");
 	}
 }
 
 static void test_matmul_q8(void **state)
 {
-	static const uint32_t groups[] = { 32, 64, 16, 1, 24, 128 };
+	static const u32 groups[] = { 32, 64, 16, 1, 24, 128 };
 	struct fm_matmul a;
-	uint32_t round, i, n, off, group;
+	u32 round, i, n, off, group;
 
 	(void)state;
 	for (round = 0; round < 4000; round++) {
@@ -190,7 +195,7 @@ static void test_matmul_seq(void **state)
 	static float start[MAX_M * (J + PAD)], acc[MAX_M * (J + PAD)], ref[MAX_M * (J + PAD)];
 	const struct fm_math_ops *ops;
 	struct fm_matmul_seq a;
-	uint32_t round, i, t, j, split;
+	u32 round, i, t, j, split;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
@@ -210,7 +215,8 @@ static void test_matmul_seq(void **state)
 				float f = ref[i * a.ldacc + j];
 
 				for (t = 0; t < a.t; t++)
-					f = add1(f, mul1(p[i * a.ldp + t * a.sp], v[t * a.ldv + j]));
+					f = add1(f, mul1(p[i * a.ldp + t * a.sp],
+							 v[t * a.ldv + j]));
 				ref[i * a.ldacc + j] = float_of(canon(f));
 			}
 		}
@@ -239,7 +245,7 @@ static void test_tiles(void **state)
 {
 	const struct fm_math_ops *ops;
 	struct fm_matmul a;
-	uint32_t round, n, m, which;
+	u32 round, n, m, which;
 
 	(void)state;
 	for (round = 0; round < 1000; round++) {
@@ -311,12 +317,12 @@ static struct fm_math_ops broken;
 
 static void broken_silu(void *yp, const void *a, const void *b, u32 n)
 {
-	uint32_t last;
+	u32 last;
 
 	fm_math_by_index(0)->silu_mul(yp, a, b, n);
-	memcpy(&last, (uint8_t *)yp + 4 * (n - 1), 4);
+	memcpy(&last, (u8 *)yp + 4 * (n - 1), 4);
 	last ^= 1;
-	memcpy((uint8_t *)yp + 4 * (n - 1), &last, 4);
+	memcpy((u8 *)yp + 4 * (n - 1), &last, 4);
 }
 
 static void test_selftest(void **state)

@@ -18,15 +18,15 @@
 
 #include "math/fm_math.h"
 
-static inline uint32_t bits_of(float f)
+static inline u32 bits_of(float f)
 {
-	uint32_t u;
+	u32 u;
 
 	memcpy(&u, &f, sizeof(u));
 	return u;
 }
 
-static inline float float_of(uint32_t u)
+static inline float float_of(u32 u)
 {
 	float f;
 
@@ -34,7 +34,7 @@ static inline float float_of(uint32_t u)
 	return f;
 }
 
-static inline uint32_t canon(float f)
+static inline u32 canon(float f)
 {
 	return f != f ? FM_QNAN : bits_of(f);
 }
@@ -55,9 +55,9 @@ static __attribute__((noinline, unused)) float div1(float a, float b)
 }
 
 /* xorshift64*: the same sequence everywhere. */
-static uint64_t test_seed = 0x9e3779b97f4a7c15ull;
+static u64 test_seed = 0x9e3779b97f4a7c15ull;
 
-static inline uint32_t rnd(void)
+static inline u32 rnd(void)
 {
 	test_seed ^= test_seed >> 12;
 	test_seed ^= test_seed << 25;
@@ -65,7 +65,7 @@ static inline uint32_t rnd(void)
 	return (test_seed * 0x2545f4914f6cdd1dull) >> 32;
 }
 
-static inline uint32_t rnd_below(uint32_t n)
+static inline u32 rnd_below(u32 n)
 {
 	return rnd() % n;
 }
@@ -75,8 +75,8 @@ enum value_class { ORDINARY, WIDE, TINY, HUGE_, UNDERFLOW_, SPECIAL, ANY_BITS, C
 /* Random mantissa and sign with an exponent in [lo, hi]. */
 static inline float rnd_exp(int lo, int hi)
 {
-	uint32_t r = rnd();
-	uint32_t e = 127 + lo + (int)rnd_below(hi - lo + 1);
+	u32 r = rnd();
+	u32 e = 127 + lo + (int)rnd_below(hi - lo + 1);
 
 	return float_of((r & 0x807fffff) | e << 23);
 }
@@ -123,17 +123,17 @@ static inline void fill(float *f, size_t n, enum value_class c)
 		*f++ = rnd_value(c);
 }
 
-/* The sizes of the brief: 1 … 70 at random, and those of real models. */
-static inline uint32_t rnd_size(void)
+/* 1 … 70, and the sizes of real models. */
+static inline u32 rnd_size(void)
 {
-	static const uint32_t real[] = { 8, 16, 32, 48, 64, 128, 172, 288 };
+	static const u32 real[] = { 8, 16, 32, 48, 64, 128, 172, 288 };
 
 	return rnd_below(3) ? 1 + rnd_below(70) : real[rnd_below(8)];
 }
 
 static inline const struct fm_math_ops *math_impl(unsigned int i)
 {
-	uint32_t cpu = 0;
+	u32 cpu = 0;
 
 #ifdef __x86_64__
 	cpu |= FM_CPU_SSE2;
@@ -152,16 +152,16 @@ static inline const struct fm_math_ops *math_impl(unsigned int i)
 static inline void check_bits(const void *got, const void *want, size_t n, const char *what,
 			      const struct fm_math_ops *ops)
 {
-	const uint8_t *g = got, *w = want;
-	uint32_t a, b;
+	const u8 *g = got, *w = want;
+	u32 a, b;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
 		memcpy(&a, g + 4 * i, 4);
 		memcpy(&b, w + 4 * i, 4);
 		if (a != b)
-			fail_msg("%s, %s: element %zu of %zu is %08x (%g), expected %08x (%g)", what,
-				 ops->name, i, n, a, float_of(a), b, float_of(b));
+			fail_msg("%s, %s: element %zu of %zu is %08x (%g), expected %08x (%g)",
+				 what, ops->name, i, n, a, float_of(a), b, float_of(b));
 	}
 }
 

@@ -35,7 +35,7 @@ static float ref_max(float p, float q)
 	return p > q ? p : q;
 }
 
-static uint32_t rnd_n(void)
+static u32 rnd_n(void)
 {
 	return rnd_below(8) ? rnd_size() : 0;
 }
@@ -62,7 +62,7 @@ static float ref_binary(int which, float p, float q)
 
 static void test_binary(void **state)
 {
-	uint32_t round, i, n, off, which;
+	u32 round, i, n, off, which;
 
 	(void)state;
 	for (round = 0; round < 4000; round++) {
@@ -91,7 +91,7 @@ static void test_binary(void **state)
 
 static void test_scalar_operand(void **state)
 {
-	uint32_t round, i, n, s;
+	u32 round, i, n, s;
 
 	(void)state;
 	for (round = 0; round < 2000; round++) {
@@ -113,7 +113,7 @@ static void test_scalar_operand(void **state)
 
 static void test_i32(void **state)
 {
-	uint32_t p[80], q[80], r[80], ref[80], round, i, n;
+	u32 p[80], q[80], r[80], ref[80], round, i, n;
 
 	(void)state;
 	for (round = 0; round < 500; round++) {
@@ -132,11 +132,11 @@ static void test_i32(void **state)
 			ops->add_imm_i32(r, p, n, (s32)0x80000005u);
 			check_bits(r, ref, n, "add_imm_i32", ops);
 			for (i = 0; i < n; i++)
-				ref[i] = (int32_t)p[i] < (int32_t)q[i] ? q[i] : p[i];
+				ref[i] = (s32)p[i] < (s32)q[i] ? q[i] : p[i];
 			ops->max_i32(r, p, q, n);
 			check_bits(r, ref, n, "max_i32", ops);
 			for (i = 0; i < n; i++)
-				ref[i] = bits_of((float)(int32_t)p[i]);
+				ref[i] = bits_of((float)(s32)p[i]);
 			ops->i32_to_f32(r, p, n);
 			check_bits(r, ref, n, "i32_to_f32", ops);
 		}
@@ -144,19 +144,19 @@ static void test_i32(void **state)
 }
 
 /* IEEE half from its definition: (-1)^s * m * 2^(e - 25), in exact arithmetic. */
-static uint32_t ref_f16(uint16_t h)
+static u32 ref_f16(u16 h)
 {
 	int e = (h >> 10) & 31, m = h & 1023;
 
 	if (e == 31)
-		return m ? FM_QNAN : FM_INF | (uint32_t)(h & 0x8000) << 16;
+		return m ? FM_QNAN : FM_INF | (u32)(h & 0x8000) << 16;
 	return bits_of((h & 0x8000 ? -1.0f : 1.0f) * ldexpf(e ? m + 1024 : m, (e ? e : 1) - 25));
 }
 
 /* Nearest even by comparing the distances to both neighbours in doubles. */
-static uint16_t ref_bf16(float f)
+static u16 ref_bf16(float f)
 {
-	uint32_t u = bits_of(f), lo = u & 0xffff0000, rest = u & 0xffff;
+	u32 u = bits_of(f), lo = u & 0xffff0000, rest = u & 0xffff;
 
 	if (f != f)
 		return 0x7fc0;
@@ -167,9 +167,9 @@ static uint16_t ref_bf16(float f)
 
 static void test_casts(void **state)
 {
-	static uint16_t h[65536], out[65536];
-	static uint32_t f[65536], ref[65536];
-	uint32_t i, round, n;
+	static u16 h[65536], out[65536];
+	static u32 f[65536], ref[65536];
+	u32 i, round, n;
 
 	(void)state;
 	for (i = 0; i < 65536; i++)
@@ -206,7 +206,7 @@ static void test_casts(void **state)
 			assert_int_equal(out[n + 1], 0xa5a5);
 			/* Odd sizes and addresses of the widening casts. */
 			for (i = 0; i < n; i++)
-				want[i] = float_of(canon(float_of((uint32_t)out[i + 1] << 16)));
+				want[i] = float_of(canon(float_of((u32)out[i + 1] << 16)));
 			ops->bf16_to_f32(y, out + 1, n);
 			check_bits(y, want, n, "bf16_to_f32", ops);
 			for (i = 0; i < n; i++)
@@ -219,8 +219,8 @@ static void test_casts(void **state)
 
 static void test_dequant(void **state)
 {
-	int8_t q[MAX + 1];
-	uint32_t round, i, n, group, arg, off;
+	s8 q[MAX + 1];
+	u32 round, i, n, group, arg, off;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
@@ -244,7 +244,7 @@ static void test_dequant(void **state)
 
 static void test_rmsnorm(void **state)
 {
-	uint32_t round, i, n, eps;
+	u32 round, i, n, eps;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
@@ -271,12 +271,12 @@ static void test_rmsnorm(void **state)
 /* Running maxima, sums and argmax over a row that comes in random tiles. */
 static void test_reductions(void **state)
 {
-	uint32_t round, i, n, at, g0;
+	u32 round, i, n, at, g0;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
 		float lane[2][16] = { 0 }, st[2][16], m = -INFINITY;
-		uint32_t best = 0, got, fold[2];
+		u32 best = 0, got, fold[2];
 		bool found = false;
 
 		fill(a, MAX, rnd_below(CLASSES));
@@ -289,7 +289,7 @@ static void test_reductions(void **state)
 				a[i] = rnd_below(2) ? 0.0f : float_of(0x80000000u | rnd_below(2));
 		g0 = rnd_below(3) ? rnd_below(100) : 0;
 		for (i = 0; i < n; i++) {
-			uint32_t l = (g0 + i) % 16;
+			u32 l = (g0 + i) % 16;
 
 			lane[0][l] = add1(lane[0][l], a[i]);
 			lane[1][l] = add1(lane[1][l], mul1(a[i], a[i]));
@@ -301,7 +301,7 @@ static void test_reductions(void **state)
 		}
 		FOR_EACH_IMPL(ops) {
 			struct fm_argmax arg;
-			uint32_t part;
+			u32 part;
 
 			memset(st, 0, sizeof(st));
 			got = FM_NEG_INF;
@@ -335,7 +335,7 @@ static void test_argmax_long(void **state)
 	enum { N = 33000 };
 	static float row[N];
 	struct fm_argmax arg;
-	uint32_t round, i, best;
+	u32 round, i, best;
 
 	(void)state;
 	for (round = 0; round < 30; round++) {
@@ -357,12 +357,12 @@ static void test_argmax_long(void **state)
 static void test_softmax(void **state)
 {
 	const struct fm_math_ops *ref = fm_math_by_index(0);
-	uint32_t round, i, n, at, part;
+	u32 round, i, n, at, part;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
 		float lane[16] = { 0 }, st[16];
-		uint32_t max, sum;
+		u32 max, sum;
 
 		fill(a, MAX, rnd_below(CLASSES));
 		n = rnd_n();
@@ -379,7 +379,7 @@ static void test_softmax(void **state)
 		sum = canon(ref_fold(lane));
 		FOR_EACH_IMPL(ops) {
 			float e[MAX];
-			uint32_t g0 = 16 * rnd_below(3);
+			u32 g0 = 16 * rnd_below(3);
 
 			for (i = 0; i < n; i++)
 				b[i] = add1(a[i], -float_of(max));
@@ -404,7 +404,7 @@ static void test_softmax(void **state)
 static void test_silu(void **state)
 {
 	const struct fm_math_ops *ref = fm_math_by_index(0);
-	uint32_t round, i, n;
+	u32 round, i, n;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
@@ -428,7 +428,7 @@ static void test_silu(void **state)
 
 static void test_rope_apply(void **state)
 {
-	uint32_t round, i, h, heads, hd, style;
+	u32 round, i, h, heads, hd, style;
 
 	(void)state;
 	for (round = 0; round < 2000; round++) {
@@ -442,7 +442,7 @@ static void test_rope_apply(void **state)
 			float *o = want + h * hd;
 
 			for (i = 0; i < hd / 2; i++) {
-				uint32_t p = style ? i : 2 * i, q = style ? i + hd / 2 : 2 * i + 1;
+				u32 p = style ? i : 2 * i, q = style ? i + hd / 2 : 2 * i + 1;
 				float c = b[2 * i], s = b[2 * i + 1];
 
 				o[p] = float_of(canon(add1(mul1(x[p], c), -mul1(x[q], s))));
