@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Write a Llama-type model in any of the file kinds that the product reads.
 
-  convert.py --from kjv-bf16.gguf --to llama2c-v0 model.bin
+  convert.py --from scripture.gguf --to llama2c-v0 model.bin
   convert.py --random 7 --shape 48,172,3,6,2,300,64 --to gguf-f16 random.gguf
 
 Kinds: llama2c-v0 llama2c-v1 llama2c-v2 tokenizer.bin gguf-f32 gguf-f16 gguf-bf16 gguf-q8_0.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Write the shipped files from a checkpoint of train.py: the GGUF file and golden.json.
 
-  export.py model.pt --gguf kjv-bf16.gguf --golden golden.json
+  export.py model.pt --gguf scripture.gguf --golden golden.json
 
 golden.json holds what torch itself decodes greedily, in float32, from the weights as they are in the
 GGUF file; the decoders of this repository are compared with it. Needs Debian's python3-torch.
@@ -104,7 +104,7 @@ def main():
     parser.add_argument("checkpoint")
     parser.add_argument("--gguf", required=True)
     parser.add_argument("--golden", required=True)
-    parser.add_argument("--name", default="kjv")
+    parser.add_argument("--name", default="scripture")
     args = parser.parse_args()
     torch.set_num_threads(1)
     model, vocabulary, facts = load(args.checkpoint)

@@ -71,7 +71,7 @@ def common(a, b):
 
 def check_golden(tally, build, folder, cases):
     """The shipped model in every kind, against torch."""
-    source = os.path.join(MODELS, "kjv-bf16.gguf")
+    source = os.path.join(MODELS, "scripture.gguf")
     paths = {kind: os.path.join(folder, kind) for kind in EXACT + ROUNDED}
     convert("--from", source, *[a for kind, path in paths.items() for a in ("--to", kind, path)])
     for kind, path in {"shipped": source, **paths}.items():
