@@ -45,12 +45,12 @@
 
 /* Features that the host found in the CPU, for fm_math_select(). */
 #ifndef FM_CPU_SSE2
-#define FM_CPU_SSE2	(1u << 0)
-#define FM_CPU_AVX2	(1u << 1)
+#define FM_CPU_SSE2	0x1u
+#define FM_CPU_AVX2	0x2u
 #endif
 
 /* struct fm_matmul.flags */
-#define FM_MATMUL_SCALE	(1u << 0)	/* multiply each finished dot by @scale, one rounding */
+#define FM_MATMUL_SCALE	0x1u	/* multiply each finished dot by @scale, one rounding */
 
 /* fm_math_ops.rope_apply() styles: which two elements of a head turn together */
 #define FM_ROPE_PAIRS	0u		/* 2i and 2i + 1 */
@@ -169,7 +169,7 @@ static inline void fm_argmax_init(struct fm_argmax *st)
  * @add: y[i] = a[i] + b[i], f32.
  * @sub: y[i] = a[i] - b[i], f32.
  * @mul: y[i] = a[i] * b[i], f32.
- * @max: y[i] = the larger, with the NaN and zero rules of @max_update.
+ * @max_f32: y[i] = the larger, with the NaN and zero rules of @max_update.
  * @add_i32: y[i] = a[i] + b[i] modulo 2^32.
  * @add_imm_i32: y[i] = a[i] + imm modulo 2^32.
  * @max_i32: y[i] = the larger, signed.
@@ -207,7 +207,10 @@ struct fm_math_ops {
 	void (*add)(void *y, const void *a, const void *b, u32 n);
 	void (*sub)(void *y, const void *a, const void *b, u32 n);
 	void (*mul)(void *y, const void *a, const void *b, u32 n);
-	void (*max)(void *y, const void *a, const void *b, u32 n);
+	union {
+		void (*max_f32)(void *y, const void *a, const void *b, u32 n);
+		void (*max)(void *y, const void *a, const void *b, u32 n);
+	};
 	void (*add_i32)(void *y, const void *a, const void *b, u32 n);
 	void (*add_imm_i32)(void *y, const void *a, u32 n, s32 imm);
 	void (*max_i32)(void *y, const void *a, const void *b, u32 n);

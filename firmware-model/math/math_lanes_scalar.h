@@ -17,8 +17,19 @@ struct v16 {
 #define FM_DOT_ROWS	1
 #define FM_Q8_ROWS	1
 
-/* A v16 whose lane @i is @expr, unrolled into registers. */
+/* A v16 whose lane @i is @expr. */
 #define FM_LANE_MAP(expr)			\
+	({					\
+		struct v16 r_;			\
+		int i;				\
+						\
+		for (i = 0; i < 16; i++)	\
+			r_.l[i] = (expr);	\
+		r_;				\
+	})
+
+/* The same unrolled into registers, for what dot products consist of. */
+#define FM_LANE_DOT(expr)			\
 	({					\
 		struct v16 r_;			\
 		int i;				\
@@ -31,14 +42,14 @@ struct v16 {
 
 static __always_inline struct v16 v16_set1(float f)
 {
-	return FM_LANE_MAP(f);
+	return FM_LANE_DOT(f);
 }
 
 static __always_inline struct v16 v16_ld(const void *p)
 {
 	const fm_f *f = p;
 
-	return FM_LANE_MAP(f[i]);
+	return FM_LANE_DOT(f[i]);
 }
 
 static __always_inline void v16_st(void *p, struct v16 v)
@@ -86,7 +97,7 @@ static __always_inline struct v16 v16_div(struct v16 a, struct v16 b)
 /* Two roundings: the build forbids contraction. */
 static __always_inline struct v16 v16_mac(struct v16 acc, struct v16 a, struct v16 b)
 {
-	return FM_LANE_MAP(acc.l[i] + a.l[i] * b.l[i]);
+	return FM_LANE_DOT(acc.l[i] + a.l[i] * b.l[i]);
 }
 
 static __always_inline struct v16 v16_canon(struct v16 a)
@@ -155,7 +166,7 @@ static __always_inline struct v16 v16_ld_bf16(const void *p)
 {
 	const fm_h *h = p;
 
-	return FM_LANE_MAP(fm_float((u32)h[i] << 16));
+	return FM_LANE_DOT(fm_float((u32)h[i] << 16));
 }
 
 static __always_inline void v16_st_bf16(void *p, struct v16 v)
@@ -192,7 +203,7 @@ static __always_inline struct v16 v16_ld_s8(const void *p)
 {
 	const s8 *q = p;
 
-	return FM_LANE_MAP((float)q[i]);
+	return FM_LANE_DOT((float)q[i]);
 }
 
 static __always_inline struct v16 v16_ld_s8_n(const void *p, u32 n)
