@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int error_set(struct error *err, int code, const char *fmt, ...)
+void error_write(struct error *err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -18,7 +18,6 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 		vsnprintf(err->text, sizeof(err->text), fmt, ap);
 		va_end(ap);
 	}
-	return code;
 }
 
 int error_prefix(struct error *err, int code, const char *prefix)

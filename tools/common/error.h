@@ -16,15 +16,19 @@ struct error {
 	char text[512];
 };
 
+/** error_write() - write the sentence into @err, which may be NULL. */
+void error_write(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /**
- * error_set() - write the sentence.
- * @err: Receives it; may be NULL.
- * @code: Negative errno.
- *
- * Return: @code, so that a caller may `return error_set(...)`.
+ * error_set() - write the sentence and give @code, a negative errno, so that a
+ * caller may `return error_set(...)`. A macro: the compiler sees the value.
  */
-int error_set(struct error *err, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+#define error_set(err, code, ...) ({		\
+	int code_ = (code);			\
+						\
+	error_write(err, __VA_ARGS__);		\
+	code_;					\
+})
 
 /** error_prefix() - put "@prefix: " before the sentence. Return: @code. */
 int error_prefix(struct error *err, int code, const char *prefix);

@@ -77,6 +77,9 @@ const int32_t *decoder_tokens(const struct decoder *d, uint32_t row);
 /** decoder_logits() - logits of a position and row; with logit_rows 0 @position is ignored. */
 const float *decoder_logits(const struct decoder *d, uint32_t position, uint32_t row);
 
+/** decoder_keeps_logits() - whether each position's logits have a row of their own. */
+bool decoder_keeps_logits(const struct decoder *d);
+
 /** decoder_weight_bytes() - device memory that the weights take. */
 uint64_t decoder_weight_bytes(const struct decoder *d);
 

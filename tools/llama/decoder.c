@@ -252,6 +252,11 @@ const float *decoder_logits(const struct decoder *d, uint32_t position, uint32_t
 	return d->logit_map + (line * d->opts.batch + row) * d->model->config.vocab;
 }
 
+bool decoder_keeps_logits(const struct decoder *d)
+{
+	return d->opts.logit_rows;
+}
+
 uint64_t decoder_weight_bytes(const struct decoder *d)
 {
 	return d->weights.bytes;

@@ -133,6 +133,10 @@ static void flow_head(struct flow *f)
 	x = flow_load(f, "x", flow_symbol(f, LLAMA_X, 0, VRDU_SYMBOL_READ), VRDU_ELEM_F32,
 		      f->in->batch, c->dim, 0);
 	logits = flow_matmul(f, MODEL_HEAD, flow_norm(f, MODEL_RMS_FINAL, x));
+	/* Loads are windows on memory: only a copy may still be in use when pos is stored. */
+	if (f->in->logit_rows)
+		pos = flow_ew(f, "pos_copy", VRDU_EW_IADD_IMM, 0, pos, VRDU_NONE, VRDU_ELEM_I32, 1,
+			      1);
 	store_logits(f, pos, logits);
 
 	d.in[0] = logits;
