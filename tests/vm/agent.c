@@ -6,11 +6,13 @@
  * virtio-serial port "vrdu.agent" and then serves the host: take a file, run a
  * command, report its output and exit status, forward the kernel log.  Nothing
  * else talks on the port.  The host side is vmlib/link.py; the frame format is
- * described there and in README.md.
+ * described in agent.h.
  *
  * As process 1 it must never touch the driver under test: an oops in process 1
  * is a panic.  So modules are loaded, unloaded and read from children only; the
  * same binary is also those children's program ("agent load", "agent unload").
+ * Files of the core kernel's /proc it reads itself: a process costs the debug
+ * kernel a fifth of a second.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,7 +22,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,36 +39,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FRAME_MAGIC	0x55445256u	/* "VRDU" */
-#define FRAME_MAX	(64u * 1024)
-#define PORT_NAME	"vrdu.agent"
+#include "agent.h"
+
 #define WORK_DIR	"/t"
 #define MAX_STRINGS	512
-
-/** enum frame_type - what a frame says; the first block comes from the host. */
-enum frame_type {
-	H_HELLO = 1,	/* u64 seconds, u32 nanoseconds, 32 random bytes */
-	H_PUT = 2,	/* u32 mode, u64 size, path */
-	H_DATA = 3,	/* bytes of the file being put */
-	H_RUN = 4,	/* u32 argc, u32 envc, strings: cwd, argv, env */
-	H_SIGNAL = 5,	/* u32 signal for the process group of the command */
-	H_KILLALL = 6,	/* end every process but this one */
-	H_SYNC = 7,	/* answer when the kernel log has been forwarded */
-
-	G_READY = 101,	/* text: kernel release */
-	G_DONE = 102,	/* s32 0 or -errno, text */
-	G_OUT = 103,	/* chan 1 or 2: bytes the command wrote */
-	G_EXIT = 104,	/* s32 wait status, u64 ns, u64 user us, u64 system us */
-	G_LOG = 105,	/* one record of /dev/kmsg as the kernel prints it */
-};
-
-struct frame {
-	uint32_t magic;
-	uint16_t type;
-	uint16_t chan;
-	uint32_t len;
-	uint32_t crc;
-} __attribute__((packed));
 
 /** struct put_state - the file that the host is sending; fd is -1 when there is none. */
 struct put_state {
@@ -86,155 +61,10 @@ struct run_state {
 	struct timespec start;
 };
 
-static int port = -1;
-static int kmsg = -1;
 static int sigfd = -1;
 static struct put_state put = { .fd = -1 };
 static struct run_state run = { .out = { -1, -1 } };
-static uint32_t crc_table[8][256];
 static uint8_t payload[FRAME_MAX + 1];
-
-static void die(const char *what)
-{
-	int err = errno;
-	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0)
-		dprintf(fd, "<2>vrdu-agent: %s: %s\n", what, strerror(err));
-	exit(1);
-}
-
-/* ---- framing ------------------------------------------------------------ */
-
-static void crc_init(void)
-{
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t c = i;
-
-		for (int bit = 0; bit < 8; bit++)
-			c = (c >> 1) ^ (c & 1 ? 0xedb88320u : 0);
-		crc_table[0][i] = c;
-	}
-	for (uint32_t i = 0; i < 256; i++)
-		for (int k = 1; k < 8; k++)
-			crc_table[k][i] = (crc_table[k - 1][i] >> 8) ^
-					  crc_table[0][crc_table[k - 1][i] & 0xff];
-}
-
-/* The zlib CRC, eight bytes a step: the emulated CPU pays for every byte of a transfer. */
-static uint32_t crc32(const uint8_t *p, size_t n)
-{
-	uint32_t c = ~0u;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		uint32_t a, b;
-
-		memcpy(&a, p, 4);
-		memcpy(&b, p + 4, 4);
-		a ^= c;
-		c = crc_table[7][a & 0xff] ^ crc_table[6][(a >> 8) & 0xff] ^
-		    crc_table[5][(a >> 16) & 0xff] ^ crc_table[4][a >> 24] ^
-		    crc_table[3][b & 0xff] ^ crc_table[2][(b >> 8) & 0xff] ^
-		    crc_table[1][(b >> 16) & 0xff] ^ crc_table[0][b >> 24];
-	}
-	while (n--)
-		c = (c >> 8) ^ crc_table[0][(c ^ *p++) & 0xff];
-	return ~c;
-}
-
-static void port_wait(short events)
-{
-	struct pollfd pfd = { .fd = port, .events = events };
-
-	/* POLLHUP while the host end is away would spin: give it time to come back. */
-	if (poll(&pfd, 1, -1) > 0 && (pfd.revents & POLLHUP) && !(pfd.revents & events))
-		usleep(10000);
-}
-
-static void port_write(const void *buf, size_t n)
-{
-	const uint8_t *p = buf;
-
-	while (n) {
-		ssize_t done = write(port, p, n);
-
-		if (done > 0) {
-			p += done;
-			n -= done;
-		} else if (done < 0 && errno != EAGAIN && errno != EINTR && errno != EPIPE) {
-			die("write to the port");
-		} else {
-			port_wait(POLLOUT);
-		}
-	}
-}
-
-static void port_read(void *buf, size_t n)
-{
-	uint8_t *p = buf;
-
-	while (n) {
-		ssize_t done = read(port, p, n);
-
-		if (done > 0) {
-			p += done;
-			n -= done;
-		} else if (done < 0 && errno != EAGAIN && errno != EINTR && errno != EPIPE) {
-			die("read from the port");
-		} else {
-			port_wait(POLLIN);
-		}
-	}
-}
-
-static void send_frame(uint16_t type, uint16_t chan, const void *data, uint32_t len)
-{
-	static uint8_t buf[sizeof(struct frame) + FRAME_MAX];
-	struct frame f = {
-		.magic = FRAME_MAGIC, .type = type, .chan = chan, .len = len,
-		.crc = crc32(data, len),
-	};
-
-	memcpy(buf, &f, sizeof(f));
-	memcpy(buf + sizeof(f), data, len);
-	port_write(buf, sizeof(f) + len);
-}
-
-static void send_done(int err, const char *fmt, ...)
-{
-	struct {
-		int32_t err;
-		char text[252];
-	} msg = { .err = err };
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(msg.text, sizeof(msg.text), fmt, ap);
-	va_end(ap);
-	if (n >= (int)sizeof(msg.text))
-		n = sizeof(msg.text) - 1;
-	send_frame(G_DONE, 0, &msg, 4 + n);
-}
-
-/* ---- kernel log ---------------------------------------------------------- */
-
-static void forward_log(void)
-{
-	static char rec[8192];
-	static const char lost[] = "4,0,0,-;vrdu-agent: kernel log records were overwritten unread";
-
-	for (;;) {
-		ssize_t n = read(kmsg, rec, sizeof(rec));
-
-		if (n > 0)
-			send_frame(G_LOG, 0, rec, n);
-		else if (n < 0 && errno == EPIPE)
-			send_frame(G_LOG, 1, lost, sizeof(lost) - 1);
-		else if (n == 0 || errno != EINTR)
-			return;
-	}
-}
 
 /* ---- files --------------------------------------------------------------- */
 
@@ -296,6 +126,25 @@ static void put_data(uint32_t len)
 	put.left -= len > put.left ? put.left : len;
 	if (!put.left)
 		put_finish();
+}
+
+static void read_file(uint32_t len)
+{
+	static uint8_t buf[32 * 1024];
+	ssize_t n;
+	int fd;
+
+	payload[len] = 0;
+	if (strncmp((char *)payload, "/proc/", 6))
+		return send_done(-EINVAL, "not a file of /proc");
+	fd = open((char *)payload, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return send_done(-errno, "%s", strerror(errno));
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		send_frame(G_OUT, 1, buf, n);
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	send_done(n, "%s", n ? strerror(-n) : "");
 }
 
 /* ---- commands ------------------------------------------------------------ */
@@ -463,8 +312,13 @@ static int count_processes(void)
 
 static void kill_all(void)
 {
-	int before = count_processes();
+	int before;
 
+	/* Orphans become children of process 1, so without children nothing is left. */
+	reap();
+	if (waitid(P_ALL, 0, NULL, WEXITED | WNOHANG | WNOWAIT) && errno == ECHILD)
+		return send_done(0, "0 0");
+	before = count_processes();
 	kill(-1, SIGKILL);
 	/* A process in an uninterruptible sleep stays: the host is told, and decides. */
 	for (int i = 0; i < 200 && count_processes(); i++) {
@@ -510,16 +364,7 @@ static void serve_frame(void)
 {
 	struct frame f;
 
-	port_read(&f, sizeof(f));
-	if (f.magic != FRAME_MAGIC || f.len > FRAME_MAX) {
-		errno = EPROTO;
-		die("the host's frame");
-	}
-	port_read(payload, f.len);
-	if (crc32(payload, f.len) != f.crc) {
-		errno = EBADMSG;
-		die("checksum of the host's frame");
-	}
+	receive_frame(&f, payload);
 	switch (f.type) {
 	case H_HELLO:
 		return hello(f.len);
@@ -537,7 +382,9 @@ static void serve_frame(void)
 		return kill_all();
 	case H_SYNC:
 		forward_log();
-		return send_done(0, "");
+		return send_done(0, "logged");
+	case H_READ:
+		return read_file(f.len);
 	default:
 		send_done(-ENOSYS, "unknown frame type %u", f.type);
 	}
@@ -592,44 +439,13 @@ static void loopback_up(void)
 	}
 }
 
-static bool port_open(void)
-{
-	DIR *dir = opendir("/sys/class/virtio-ports");
-	struct dirent *d;
-
-	while (dir && (d = readdir(dir))) {
-		char path[300], name[64] = "";
-		int fd;
-
-		snprintf(path, sizeof(path), "/sys/class/virtio-ports/%s/name", d->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (read(fd, name, sizeof(name) - 1) < 0)
-			name[0] = 0;
-		close(fd);
-		name[strcspn(name, "\n")] = 0;
-		if (strcmp(name, PORT_NAME))
-			continue;
-		snprintf(path, sizeof(path), "/dev/%s", d->d_name);
-		port = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	}
-	if (dir)
-		closedir(dir);
-	return port >= 0;
-}
-
 static void __attribute__((noreturn)) agent(void)
 {
 	sigset_t set;
 
-	crc_init();
 	mount_all();
 	loopback_up();
 	sethostname("vrdu-vm", 7);
-	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (kmsg < 0)
-		die("/dev/kmsg");
 	/* The serial console is what is left when the machine dies.  Its emulation is slow,
 	 * so it gets what a checker says (notice and worse); the port gets everything.
 	 */
@@ -640,17 +456,11 @@ static void __attribute__((noreturn)) agent(void)
 	sigfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (sigfd < 0)
 		die("signalfd");
-	for (int i = 0; !port_open(); i++) {
-		if (i == 3000) {
-			errno = ENODEV;
-			die("virtio port " PORT_NAME);
-		}
-		usleep(20000);
-	}
+	port_open();
 	for (;;) {
 		struct pollfd pfd[] = {
-			{ .fd = port, .events = POLLIN },
-			{ .fd = kmsg, .events = POLLIN },
+			{ .fd = port_fd(), .events = POLLIN },
+			{ .fd = log_fd(), .events = POLLIN },
 			{ .fd = sigfd, .events = POLLIN },
 			{ .fd = run.out[0], .events = POLLIN },
 			{ .fd = run.out[1], .events = POLLIN },

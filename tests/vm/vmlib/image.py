@@ -136,10 +136,11 @@ class Cpio:
 
 
 def agent():
-    """The agent's binary, compiled when its source is newer."""
-    source = os.path.join(VM_DIR, "agent.c")
+    """The agent's binary, compiled when a source of it is newer."""
+    sources = [os.path.join(VM_DIR, name) for name in ("agent.c", "agent-port.c", "agent.h")]
     binary = os.path.join(CACHE, "agent")
-    if os.path.exists(binary) and os.stat(binary).st_mtime >= os.stat(source).st_mtime:
+    newest = max(os.stat(path).st_mtime for path in sources)
+    if os.path.exists(binary) and os.stat(binary).st_mtime >= newest:
         return binary
     cc = shutil.which("gcc") or shutil.which("cc")
     if not cc:
@@ -147,7 +148,7 @@ def agent():
     os.makedirs(CACHE, exist_ok=True)
     part = "%s.%d" % (binary, os.getpid())
     made = subprocess.run([cc, "-std=gnu11", "-Os", "-Wall", "-Wextra", "-static", "-s",
-                           "-o", part, source])
+                           "-o", part] + sources[:2])
     if made.returncode:
         raise VmError("the agent does not compile (messages above)")
     os.replace(part, binary)

@@ -18,7 +18,7 @@ MAGIC = 0x55445256
 HEADER = struct.Struct("<IHHII")
 CHUNK = 60 * 1024
 
-HELLO, PUT, DATA, RUN, SIGNAL, KILLALL, SYNC = range(1, 8)
+HELLO, PUT, DATA, RUN, SIGNAL, KILLALL, SYNC, READ = range(1, 9)
 READY, DONE, OUT, EXIT, LOG = range(101, 106)
 
 
@@ -179,9 +179,17 @@ class Link:
         return exited.code, bytes(got[1]), got[2].decode("utf-8", "replace").strip()
 
     def read(self, path, timeout=30):
-        """The text of a file of the guest, None if it cannot be read."""
-        code, out, _ = self.capture(["cat", path], timeout)
-        return None if code else out.decode("utf-8", "replace")
+        """The text of a file under /proc, None if it cannot be read."""
+        self._send(READ, path.encode())
+        deadline = time.monotonic() + timeout
+        data = bytearray()
+        while True:
+            kind, _, payload = self._receive(deadline)
+            if kind == OUT:
+                data += payload
+            elif kind == DONE:
+                err, = struct.unpack_from("<i", payload)
+                return None if err else data.decode("utf-8", "replace")
 
     def kill_all(self, timeout=30):
         """End what the command left behind.  (processes found, processes that would not die)"""

@@ -226,15 +226,15 @@ class Run:
         for line in out.decode("utf-8", "replace").splitlines():
             fields = line.split()
             if len(fields) >= 3:
-                table.append((int(fields[0], 16), "%s [%s]" % (fields[2], name)))
+                table.append((int(fields[0], 16), fields[2]))
         self.symbols[name] = sorted(table)
 
     def _symbol(self, match):
         address = int(match.group(0), 16)
-        for table in self.symbols.values():
+        for module, table in self.symbols.items():
             if table and table[0][0] <= address < table[-1][0] + 4096:
                 base, name = max(t for t in table if t[0] <= address)
-                return "%s+0x%x" % (name, address - base)
+                return "%s+0x%x [%s]" % (name, address - base, module)
         return match.group(0)
 
     def _scan_leaks(self):
