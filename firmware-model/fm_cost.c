@@ -76,9 +76,7 @@ static u64 operations(const struct fm_rt_node *n, u32 rows, bool *macs)
 	}
 }
 
-/**
- * fm_cost_node() - set occupancies and latency of @n for the shapes of this run.
- */
+/* Set occupancies and latency of @n for the shapes of this run. */
 void fm_cost_node(const struct fm_profile *p, struct fm_rt_node *n)
 {
 	const struct fm_rt_stream *d = n->drive;

@@ -24,7 +24,7 @@ static bool writable(const struct vrdu_symbol *s)
 	return s->access & VRDU_SYMBOL_WRITE;
 }
 
-static int add_range(struct fm_run *run, const struct vrdu_symbol *s, u64 addr)
+static int note_range(struct fm_run *run, const struct vrdu_symbol *s, u64 addr)
 {
 	struct fm_range *r = &run->prog->ranges[run->prog->n_ranges];
 	u64 end;
@@ -54,7 +54,7 @@ static int bind_table(struct fm_run *run, u32 i)
 		return fm_fault(run, VRDU_FAULT_READ, NULL, addr);
 	for (j = 0; j < s->entries; j++) {
 		table[j] = FM_READ_ONCE(p[j]);
-		ret = add_range(run, s, table[j]);
+		ret = note_range(run, s, table[j]);
 		if (ret)
 			return ret;
 		ret = fm_work(run, 4);
@@ -87,7 +87,7 @@ static int bind(struct fm_run *run)
 				return ret;
 			continue;
 		}
-		ret = add_range(run, s, call->args[i]);
+		ret = note_range(run, s, call->args[i]);
 		if (ret)
 			return ret;
 		if (!run->data)

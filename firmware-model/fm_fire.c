@@ -16,6 +16,7 @@
 
 /**
  * fm_breathe() - a quantum of work is used up: let the host run.
+ * @run: Call in execution.
  *
  * Floating-point sections are closed around breathe(). Return: 0 or -ECANCELED.
  */
@@ -37,6 +38,8 @@ int fm_breathe(struct fm_run *run)
 
 /**
  * fm_fault() - describe a failure.
+ * @run: Call in execution; its fault record is filled.
+ * @code: enum vrdu_fault.
  * @node: Node that failed, or NULL.
  * @address: Address, index or value refused.
  *
@@ -65,6 +68,8 @@ int fm_fault(struct fm_run *run, u32 code, const struct fm_rt_node *node, u64 ad
 
 /**
  * fm_agu_ptr() - host pointer for an access of @node.
+ * @run: Call in execution.
+ * @node: Node.
  * @which: AGU of the node, 0 or 1.
  * @off: Offset besides the AGU's own.
  * @len: Bytes, > 0.
@@ -211,7 +216,7 @@ static int fire_carry(struct fm_run *run, struct fm_rt_node *n)
 	return p ? copy(run, fm_out(n, 0), p, bytes) : -EFAULT;
 }
 
-/** fm_fire_of() - action of a node kind; NULL for an unknown one. */
+/* Action of a node kind; NULL for an unknown one. */
 fm_fire_fn fm_fire_of(u16 kind)
 {
 	switch (kind) {

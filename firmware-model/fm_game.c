@@ -339,6 +339,7 @@ static void reset_node(struct fm_run *run, struct fm_rt_node *n, u32 trips, u64 
 /**
  * fm_game() - run the current section of @run once: all iterations of its
  * pipelined loop, or one.
+ * @run: Call in execution; @run->sect is the section.
  * @start: Modelled time at which it starts.
  *
  * run->last_end, first_arrival and last_arrival are set when run->timed.

@@ -25,7 +25,9 @@ static void shape_node(const struct fm_profile *profile, struct fm_rt_node *n)
 }
 
 /**
- * fm_shape() - set shapes of @s from prog->values.
+ * fm_shape() - set shapes of a section from prog->values.
+ * @prog: Program.
+ * @s: Its section.
  * @all: All of them; otherwise those that depend on a dynamic extent.
  */
 void fm_shape(const struct fm_program *prog, struct fm_rt_section *s, bool all)
@@ -41,7 +43,9 @@ void fm_shape(const struct fm_program *prog, struct fm_rt_section *s, bool all)
 }
 
 /**
- * fm_read_extents() - read every dynamic size of the program from memory.
+ * fm_read_extents() - read dynamic sizes of the program from memory.
+ * @run: Call in execution.
+ * @used: Per extent: whether to read it.
  *
  * Each word is read once. They belong to the run that begins now; an extent of
  * another section may be out of bounds at this moment, which is that section's

@@ -324,26 +324,57 @@ static void summary(struct fm_verify *v)
 	       v->img.header->size);
 }
 
+/* The next @bytes of v->room, of which @used are taken; with v->room NULL only count. */
+static void *carve(struct fm_verify *v, u64 *used, u64 bytes)
+{
+	void *at = v->room ? v->room + *used : NULL;
+
+	*used += fm_div_round_up(bytes, 8) * 8;
+	return at;
+}
+
+static u64 lay_out(struct fm_verify *v)
+{
+	const struct fm_profile *p = v->profile;
+	u64 nodes = min_t(u32, v->img.n_nodes, VRDU_MAX_NODES);
+	u64 streams = min_t(u32, v->img.n_streams, VRDU_MAX_STREAMS);
+	u64 units = (u64)p->agcus + p->pcus + p->pmus, used = 0;
+
+	v->nodes = carve(v, &used, nodes * sizeof(*v->nodes));
+	v->streams = carve(v, &used, streams * sizeof(*v->streams));
+	v->edges = carve(v, &used, nodes * VRDU_NODE_INPUTS * sizeof(*v->edges));
+	v->access = carve(v, &used, nodes * 2 * sizeof(*v->access));
+	v->agu_user = carve(v, &used, v->img.n_agus * sizeof(*v->agu_user));
+	v->owner = carve(v, &used, units * sizeof(*v->owner));
+	return used;
+}
+
+static int make_room(struct fm_verify *v)
+{
+	v->room = fm_alloc(lay_out(v));
+	if (!v->room)
+		return -ENOMEM;
+	lay_out(v);
+	return 0;
+}
+
 int fm_verify(const void *image, u32 size, const struct fm_profile *profile, struct fm_log *log)
 {
 	struct fm_verify *v = fm_alloc(sizeof(*v));
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!v)
 		return -ENOMEM;
 	v->profile = profile;
 	v->log = log;
-	v->owner = fm_alloc(((u64)profile->pcus + profile->pmus + profile->agcus) *
-			    sizeof(*v->owner));
-	if (!v->owner)
-		goto out;
 	ret = fm_image_parse(image, size, &v->img, log);
+	if (!ret)
+		ret = make_room(v);
 	if (!ret)
 		ret = check_all(v);
 	if (!ret)
 		summary(v);
-out:
-	fm_free(v->owner);
+	fm_free(v->room);
 	fm_free(v);
 	return ret;
 }

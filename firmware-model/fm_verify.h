@@ -13,7 +13,6 @@
 #include "fm_image.h"
 #include "fm_kinds.h"
 
-#define FMV_MAX_EDGES	(VRDU_MAX_NODES * VRDU_NODE_INPUTS)
 #define FMV_MAX_EXTENT	0x40000000u
 #define FMV_MAX_BYTES	0x1000000000000000ull	/* of a symbol, and of any sum of address terms */
 #define FMV_MAX_STEPS	0x10000000000ull	/* firings of a call */
@@ -128,7 +127,8 @@ struct fmv_access {
 };
 
 /**
- * struct fm_verify - a verification in progress.
+ * struct fm_verify - a verification in progress. Arrays are as long as the
+ * largest section of the image can need.
  * @img: Image.
  * @profile: Fabric.
  * @log: Author's log.
@@ -144,7 +144,8 @@ struct fmv_access {
  * @reach: Order: what is known about each vertex, see fm_verify_addr.c.
  * @work: Order and game: vertices or nodes waiting to be looked at.
  * @agu_user: By AGU of the image: 1 + node of the image that uses it, or 0.
- * @owner: By unit of the fabric: who sits there; allocated apart.
+ * @owner: By unit of the fabric: who sits there.
+ * @room: The memory that the arrays are in.
  * @steps: Firings of a call, at most.
  * @used: Most PCUs, PMUs and AGCUs of any section.
  */
@@ -155,16 +156,17 @@ struct fm_verify {
 	struct fmv_loops loops[VRDU_MAX_SECTIONS];
 	const struct vrdu_section *sect;
 	const struct fmv_loops *loop;
-	struct fmv_node nodes[VRDU_MAX_NODES];
-	struct fmv_stream streams[VRDU_MAX_STREAMS];
-	struct fmv_edge edges[FMV_MAX_EDGES];
+	struct fmv_node *nodes;
+	struct fmv_stream *streams;
+	struct fmv_edge *edges;
 	u32 n_edges;
-	struct fmv_access access[2 * VRDU_MAX_NODES];
+	struct fmv_access *access;
 	u32 n_access;
 	u8 reach[2][2 * VRDU_MAX_NODES];
 	u16 work[2 * VRDU_MAX_NODES];
-	u32 agu_user[VRDU_MAX_AGUS];
+	u32 *agu_user;
 	u32 *owner;
+	void *room;
 	u64 steps;
 	u32 used[3];
 };

@@ -261,12 +261,13 @@ def loss_of(model, data):
     return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), data[:, 1:].reshape(-1))
 
 
-def length_at(step, args):
-    """Short sequences first, they cost less a token; the last fifth has the full context."""
-    for until, part in ((0.5, 4), (0.8, 2)):
-        if step < until * args.steps:
-            return max(1, args.context // part)
-    return args.context
+def lengths_of(plan):
+    """The sequence length of every step; "64:100,256:50" is 100 steps of 64 tokens, 50 of 256."""
+    lengths = []
+    for part in plan.split(","):
+        length, steps = part.split(":")
+        lengths += [int(length)] * int(steps)
+    return lengths
 
 
 def held_out_loss(model, held):
@@ -299,7 +300,11 @@ def main():
     parser.add_argument("--text-command", default="bible -f gen1:1-rev22:21")
     parser.add_argument("--seed", type=int, default=1611)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=4400)
+    parser.add_argument("--plan", default="64:2200,128:1320,256:880",
+                        help="length:steps, in order; short sequences cost less a token")
+    parser.add_argument("--stop", type=int, help="end after this step, inside the plan")
+    parser.add_argument("--resume", help="start from the weights of this checkpoint")
+    parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--tokens", type=int, default=4096, help="tokens a step")
     parser.add_argument("--context", type=int, default=256)
     parser.add_argument("--rate", type=float, default=4e-3)
@@ -324,7 +329,15 @@ def main():
     per_token = characters / (len(train.stream) + len(held.stream))
     shape = {"vocab": args.vocab, "dim": args.dim, "hidden": args.hidden, "layers": args.layers,
              "heads": args.heads, "kv_heads": args.kv_heads, "context": args.context}
+    lengths = lengths_of(args.plan)
+    if max(lengths) > args.context or args.tokens < args.context:
+        raise SystemExit("train.py: a length of the plan is above the context or the tokens a step")
     model = Model(shape)
+    facts = {"arguments": vars(args)}
+    if args.resume:
+        earlier = torch.load(args.resume)
+        model.load_state_dict(earlier["weights"])
+        facts["resumed"] = earlier["facts"]
     count = sum(p.numel() for p in model.parameters())
     print(f"{len(chapters)} chapters, {len(train.stream)} training tokens, "
           f"{per_token:.2f} characters a token, {count} parameters", flush=True)
@@ -334,15 +347,15 @@ def main():
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.1},
                                    {"params": gains, "weight_decay": 0.0}],
                                   lr=args.rate, betas=(0.9, 0.95), eps=1e-9)
-    facts = {"arguments": vars(args), "parameters": count}
+    facts["parameters"] = count
     began = saved = time.time()
     smooth = None
-    for step in range(args.steps):
-        warm = min(1.0, (step + 1) / min(200, args.steps))
-        rate = args.rate * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * step / args.steps)))
+    for step, length in enumerate(lengths[:args.stop]):
+        warm = min(1.0, (step + 1) / args.warmup)
+        cosine = 0.5 * (1 + math.cos(math.pi * step / len(lengths)))
+        rate = args.rate * warm * (0.01 + 0.99 * cosine)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        length = length_at(step, args)
         loss = loss_of(model, train.batch(args.tokens // length, length, rng))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -358,9 +371,10 @@ def main():
             save(args.out, model, vocabulary, facts)
             saved = time.time()
     before = held_out_loss(model, held)
-    round_to_bf16(model)
+    if args.stop is None:
+        round_to_bf16(model)
     after = held_out_loss(model, held)
-    facts.update(step=args.steps, train_loss=smooth, held_out=after, held_out_float32=before,
+    facts.update(step=step + 1, train_loss=smooth, held_out=after, held_out_float32=before,
                  seconds=time.time() - began)
     save(args.out, model, vocabulary, facts)
     print(f"held-out loss {before:.4f}, after rounding to bf16 {after:.4f}, "

@@ -242,11 +242,19 @@ static void print_candidate(const struct vrdu_loop_candidate *c, FILE *out)
 	}
 }
 
+/* The layers of the next token are the same story again. */
+static bool repeats(const struct vrdu_loop_candidate *a, const struct vrdu_loop_candidate *b)
+{
+	return a->period == b->period && a->trips == b->trips && a->depth == b->depth &&
+	       a->taken == b->taken && !strcmp(a->program, b->program) &&
+	       !strcmp(a->reason, b->reason);
+}
+
 int report_looping(const struct decode_plan *p, FILE *out, struct error *err)
 {
-	struct vrdu_loop_candidate c;
+	struct vrdu_loop_candidate c, last = { 0 };
 	struct vrdu_loop_report *r;
-	uint32_t i, n;
+	uint32_t i, n, more = 0;
 	int ret;
 
 	if (!decode_plan_recorded(p)) {
@@ -260,9 +268,21 @@ int report_looping(const struct decode_plan *p, FILE *out, struct error *err)
 	fprintf(out, "Looping of %" PRIu32 " recorded calls: %" PRIu32 " candidates, %" PRIu32
 		" calls remain.\n", vrdu_graph_calls(decode_plan_recorded(p)), n,
 		vrdu_graph_calls(decode_plan_graph(p)));
-	for (i = 0; i < n; i++)
-		if (!vrdu_loop_report_at(r, i, &c))
-			print_candidate(&c, out);
+	for (i = 0; i < n; i++) {
+		if (vrdu_loop_report_at(r, i, &c))
+			continue;
+		if (last.program && repeats(&last, &c)) {
+			more++;
+			continue;
+		}
+		if (more)
+			fprintf(out, "  … and %" PRIu32 " more like this one\n", more);
+		more = 0;
+		print_candidate(&c, out);
+		last = c;
+	}
+	if (more)
+		fprintf(out, "  … and %" PRIu32 " more like this one\n", more);
 	vrdu_loop_report_unref(r);
 	return 0;
 }
