@@ -18,15 +18,18 @@ die() {
 	exit 1
 }
 
+# Call this before as_root, whose output may go to a file.
+need_root() {
+	[ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
+		die "$1 needs root, and this user is not root and has no sudo" "run it as root"
+}
+
 # The privilege to install: nothing for root, sudo otherwise.
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
-	elif command -v sudo >/dev/null 2>&1; then
-		sudo -- "$@"
 	else
-		die "'$1' needs root, and this user is not root and has no sudo" \
-			"run this command as root"
+		sudo -- "$@"
 	fi
 }
 
@@ -42,6 +45,7 @@ apt_knows() {
 
 apt_update() {
 	local log
+	need_root "apt-get update"
 	log=$(mktemp)
 	say "$(basename "$0"): fetching Debian's package lists (apt-get update)"
 	if ! as_root apt-get -q update >"$log" 2>&1; then
@@ -50,5 +54,7 @@ apt_update() {
 		die "apt-get update failed (its last lines stand above)" \
 			"check the network and /etc/apt/sources.list*, then run this again"
 	fi
+	# One source of several that cannot be reached is a warning to apt; the reader decides.
+	grep -E '^(W|E|Err)' "$log" | sort -u | head -n 5 >&2 || true
 	rm -f "$log"
 }
