@@ -47,7 +47,8 @@ static int check_line(const struct args_spec *spec, const struct line *line,
 		t = strtod(line->temperature, &end);
 		if (*end || end == line->temperature || t != 0)
 			return args_usage_error(spec, "--temperature=%s: only 0 is supported, the "
-						"device picks the likeliest token", line->temperature);
+						"device picks the likeliest token",
+						line->temperature);
 	}
 	if (cmd->json && cmd->logits && !strcmp(cmd->logits, "-"))
 		return args_usage_error(spec, "--json and --dump-logits=- both want stdout");
@@ -211,9 +212,9 @@ int cmd_decode(int argc, char **argv)
 		.usage = "MODEL [options]",
 		.summary = "Continue a text with a Llama-type model (llama2.c v0, v1, v2 or GGUF).",
 		.options = options,
-		.notes = "Modes: layer submits and waits for each call; batch submits a token's calls "
-			 "at once;\nloop makes the layers one looped call; token-loop submits K tokens "
-			 "as one call.\nAll modes give the same bits.\n",
+		.notes = "Modes: layer submits and waits for each call; batch submits a token's\n"
+			 "calls at once; loop makes the layers one looped call; token-loop\n"
+			 "submits K tokens as one call. All modes give the same bits.\n",
 	};
 	int first, ret, code;
 

@@ -217,8 +217,8 @@ int cmd_prog(int argc, char **argv)
 		.usage = "dump|verify FILE | build MODEL --out=DIR [options]",
 		.summary = "Program images: text form, verifier, and the programs of a model.",
 		.options = options,
-		.notes = "build writes embed.vrdu, layer.vrdu, head.vrdu, looped.vrdu (the layers as "
-			 "one\ncall) and token-looped.vrdu (a block of tokens as one call).\n",
+		.notes = "build writes embed.vrdu, layer.vrdu, head.vrdu, looped.vrdu (the layers\n"
+			 "as one call) and token-looped.vrdu (a block of tokens as one call).\n",
 	};
 	int first, ret;
 	size_t i;
@@ -230,9 +230,12 @@ int cmd_prog(int argc, char **argv)
 		args_usage_error(&spec, "dump, verify or build and one file are needed");
 		return TOOL_USAGE;
 	}
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (!strcmp(argv[first], verbs[i].name))
-			return tool_finish_stdout(&spec, verbs[i].run(&spec, &cmd, argv[first + 1]));
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(argv[first], verbs[i].name))
+			continue;
+		ret = verbs[i].run(&spec, &cmd, argv[first + 1]);
+		return tool_finish_stdout(&spec, ret);
+	}
 	args_usage_error(&spec, "unknown verb '%s'", argv[first]);
 	return TOOL_USAGE;
 }

@@ -333,7 +333,8 @@ int decode_runs(const struct args_spec *spec, const struct decode_cmd *cmd)
 	struct session s = {
 		.spec = spec,
 		.cmd = cmd,
-		.text_out = !cmd->json && !cmd->compare && !(cmd->logits && !strcmp(cmd->logits, "-")),
+		.text_out = !cmd->json && !cmd->compare &&
+			    !(cmd->logits && !strcmp(cmd->logits, "-")),
 		.plain = isatty(STDOUT_FILENO),
 		.progress = !cmd->quiet && !cmd->json && isatty(STDERR_FILENO) &&
 			    (cmd->compare || !isatty(STDOUT_FILENO)),

@@ -156,8 +156,8 @@ void report_json_verdict(struct json *j, const struct verdict *v)
 
 void report_line(const struct run *r, FILE *out)
 {
-	fprintf(out, "%s: %" PRIu32 " positions, %" PRIu32 " new tokens; measured %.0f ns and modelled "
-		"%.0f ns of device time per position, %.0f positions/s measured; %" PRIu64
+	fprintf(out, "%s: %" PRIu32 " positions, %" PRIu32 " new tokens; measured %.0f ns and "
+		"modelled %.0f ns of device time per position, %.0f positions/s measured; %" PRIu64
 		" submissions, %" PRIu64 " calls\n", decode_mode_name(r->mode), r->cost.positions,
 		r->count - r->given, per(r->cost.wall_ns, r), per(r->cost.device_ps, r) / 1e3,
 		positions_per_s(r), r->cost.host.submits, r->cost.host.calls);

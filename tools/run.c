@@ -132,8 +132,10 @@ static int drive(struct decoder *d, const struct run_request *req, struct plans 
 		if (ret)
 			return ret;
 		for (; i <= decoder_position(d) && i < last; i++) {
-			ret = !quiet && req->token ?
-			      req->token(req->arg, tokens[i - 1], tokens[i], i + 1 - out->given) : 0;
+			ret = 0;
+			if (!quiet && req->token)
+				ret = req->token(req->arg, tokens[i - 1], tokens[i],
+						 i + 1 - out->given);
 			if (ret)
 				return error_set(err, ret, "cannot write the output");
 			if (tokens[i] == req->eos) {

@@ -29,8 +29,8 @@ static void usage(FILE *out)
 		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
 	fprintf(out, "\n  -h, --help     print this and exit; vrdu COMMAND --help says more\n"
 		"      --version  print the version and exit\n\n"
-		"Exit codes: 0 done, 1 failed, 2 wrong command line, 3 no device, 4 not permitted,\n"
-		"5 device lost or faulted, 6 verification failed.\n");
+		"Exit codes: 0 done, 1 failed, 2 wrong command line, 3 no device,\n"
+		"4 not permitted, 5 device lost or faulted, 6 verification failed.\n");
 }
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@
  * checkpoints, tokenizer.bin, embedded tokenizers, and the text codec on top.
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -I tools -I libvrdu -I uapi \
- *		tests/fuzz/fuzz_model.c tools/llama/{model,llama2c,gguf,tokenizer,bpe}.c \
+ *		tests/fuzz/fuzz_model.c tools/llama/{model,llama2c,gguf,gguf_tensors,tokenizer,bpe}.c \
  *		tools/common/error.c -o fuzz_model
  *
  * The first byte of an input says what the rest is: odd: a tokenizer.bin (two

@@ -42,8 +42,8 @@ struct file {
 enum {
 	GOOD, VERSION, MANY_TENSORS, MANY_KEYS, LONG_KEY, BAD_VALUE_TYPE, NESTED_ARRAY, HUGE_ARRAY,
 	NO_ARCH, OTHER_ARCH, TWICE, ALIGN_ODD, ALIGN_BIG, NO_LAYERS, ZERO_HEADS, ROPE_DIMS,
-	ROPE_SCALED, EXPERTS, NEGATIVE, NAME_LONG, DIMS_5, DIM_HUGE, SHAPE, TYPE_UNKNOWN, OFFSET_ODD,
-	OFFSET_FAR, OFFSET_WRAP, OVERLAP, TENSOR_TWICE, TENSOR_UNKNOWN, TENSOR_MISSING, LAYER_99,
+	ROPE_SCALED, EXPERTS, NEGATIVE, NAME_LONG, DIMS_5, DIM_HUGE, SHAPE, TYPE_UNKNOWN,
+	OFFSET_ODD, OFFSET_FAR, OFFSET_WRAP, OVERLAP, TENSOR_TWICE, TENSOR_UNKNOWN, TENSOR_MISSING, LAYER_99,
 	PIECES_FEW, SCORES_FEW, BOS_BIG, STRING_LONG, DEFECTS,
 };
 
@@ -429,7 +429,8 @@ static void values(void **state)
 		check_tensor(f, m->tensors[MODEL_RMS_FINAL], 1);
 		for (l = 0; l < LAYERS; l++)
 			for (i = 0; i < 9; i++)
-				check_tensor(f, &m->tensors[layer_tensors[i].role][l], 2 + l * 9 + i);
+				check_tensor(f, &m->tensors[layer_tensors[i].role][l],
+					     2 + l * 9 + i);
 		model_close(m);
 		free(f);
 	}

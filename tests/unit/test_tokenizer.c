@@ -125,7 +125,8 @@ static int plain_encode(const struct file *f, const char *text, size_t n, int32_
 		}
 		if (best < 0)
 			return count;
-		snprintf(joined, sizeof(joined), "%s%s", f->piece[ids[best]], f->piece[ids[best + 1]]);
+		snprintf(joined, sizeof(joined), "%s%s", f->piece[ids[best]],
+			 f->piece[ids[best + 1]]);
 		ids[best] = lookup(f, joined, strlen(joined));
 		memmove(ids + best + 1, ids + best + 2, (count - best - 2) * sizeof(*ids));
 		count--;

@@ -30,7 +30,7 @@ struct table {
 /** table_init() - an empty table of @columns columns; the first is left-aligned. */
 void table_init(struct table *t, unsigned int columns);
 
-/** table_cell() - next cell, from left to right; a full row begins the next. Drops what is too much. */
+/** table_cell() - next cell, from left to right, then the next row. Drops what is too much. */
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /** table_print() - print; the first @headings rows are underlined as a block. */

@@ -198,13 +198,15 @@ static int check_ids(const struct decoder *d, const int32_t *ids, uint32_t n, ui
 	if (n < 1 || n > c->context)
 		return error_set(err, -EINVAL, "%" PRIu32 " tokens given, the context holds 1 to %"
 				 PRIu32, n, c->context);
-	for (row = 0; row < rows; row++)
+	for (row = 0; row < rows; row++) {
+		const int32_t *line = ids + (size_t)row * stride;
+
 		for (i = 0; i < n; i++)
-			if (ids[row * stride + i] < 0 ||
-			    (uint32_t)ids[row * stride + i] >= c->vocab)
-				return error_set(err, -EINVAL, "token %" PRId32 " at position %" PRIu32
-						 " is not below the vocabulary size %" PRIu32,
-						 ids[row * stride + i], i, c->vocab);
+			if (line[i] < 0 || (uint32_t)line[i] >= c->vocab)
+				return error_set(err, -EINVAL, "token %" PRId32 " at position %"
+						 PRIu32 " is not below the vocabulary size %"
+						 PRIu32, line[i], i, c->vocab);
+	}
 	return 0;
 }
 
@@ -222,7 +224,7 @@ int decoder_begin(struct decoder *d, const int32_t *ids, uint32_t n, uint32_t st
 	words[LLAMA_PARAM_PROMPT / 4] = n;
 	ret = vrdu_bo_write(d->params, 0, words, sizeof(words));
 	for (row = 0; row < d->opts.batch && !ret; row++)
-		ret = vrdu_bo_write(d->tokens, (uint64_t)row * width * 4, ids + row * stride,
+		ret = vrdu_bo_write(d->tokens, (uint64_t)row * width * 4, ids + (size_t)row * stride,
 				    (size_t)n * 4);
 	if (!ret)
 		ret = vrdu_bo_map(d->keys, &keys) ?: vrdu_bo_map(d->values, &values);

@@ -23,7 +23,7 @@ struct flow {
 	struct vrdu_builder *b;
 };
 
-/** flow_symbol() - the argument for @what (and @role); entered once, with the access of the first. */
+/** flow_symbol() - the argument for @what (and @role), entered with the first caller's @access. */
 uint32_t flow_symbol(struct flow *f, enum llama_what what, enum model_role role,
 		     uint32_t access);
 

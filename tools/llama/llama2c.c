@@ -132,8 +132,8 @@ static int finish(struct cursor *c, uint32_t group, struct error *err)
 			return ret;
 	}
 	if (c->at != c->m->size)
-		return error_set(err, -EINVAL, "%" PRIu64 " bytes follow the last tensor (the header "
-				 "asks for %" PRIu64 ", the file has %" PRIu64 ")",
+		return error_set(err, -EINVAL, "%" PRIu64 " bytes follow the last tensor (the "
+				 "header asks for %" PRIu64 ", the file has %" PRIu64 ")",
 				 c->m->size - c->at, c->at, c->m->size);
 	return 0;
 }

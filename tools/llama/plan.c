@@ -97,8 +97,8 @@ int decode_plan_create(struct decoder *d, enum decode_mode mode, uint32_t block,
 	int ret;
 
 	if (block < 1 || block > (mode == DECODE_TOKEN_LOOP ? DECODE_MAX_BLOCK : 1))
-		return error_set(err, -EINVAL, "block of %" PRIu32 " tokens, must be 1 to %u", block,
-				 mode == DECODE_TOKEN_LOOP ? DECODE_MAX_BLOCK : 1);
+		return error_set(err, -EINVAL, "block of %" PRIu32 " tokens, must be 1 to %u",
+				 block, mode == DECODE_TOKEN_LOOP ? DECODE_MAX_BLOCK : 1);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return error_set(err, -ENOMEM, "out of memory");

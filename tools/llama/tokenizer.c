@@ -254,7 +254,8 @@ int tokenizer_from_vocab(const struct model_vocab *v, struct tokenizer **out, st
 	int ret;
 
 	if (!v->count)
-		return error_set(err, -ENOENT, "the model file has no tokenizer that is understood");
+		return error_set(err, -ENOENT, "the model file has no tokenizer that is "
+				 "understood");
 	ret = alloc_tokenizer(v->count, v->pieces_bytes, &t, err);
 	if (ret)
 		return ret;
