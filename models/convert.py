@@ -420,7 +420,7 @@ def llama2c_v1(model):
 
 
 def llama2c_v2(model):
-    """Version 2: int8 in groups; all values first, then all scales.
+    """Version 2: int8 in groups; each tensor's values, then its scales.
 
     A group must not straddle rows, so that it divides dim and hidden: 64 is halved until it does.
     """
@@ -429,7 +429,7 @@ def llama2c_v2(model):
         group //= 2
     done = [f32_to_groups(m, group) for m in llama2c_matrices(model)]
     return (llama2c_head(model, 2, struct.pack("<i", group)) + llama2c_norms(model)
-            + b"".join(q for q, _ in done) + b"".join(s for _, s in done))
+            + b"".join(q + s for q, s in done))
 
 
 def tokenizer_bin(model):

@@ -262,9 +262,8 @@ static const uint8_t *read_floats(struct ref_model *m, const enum role *order, c
 	return at;
 }
 
-/* Read int8 groups: all values of all tensors come first, then all scales. */
-static void read_groups(struct ref_model *m, const uint8_t *values, const uint8_t *scales,
-			size_t group)
+/* Read int8 groups: each tensor's values, then its scales. */
+static void read_groups(struct ref_model *m, const uint8_t *at, size_t group)
 {
 	for (const enum role *order = order_matrices; *order != END; order++) {
 		for (size_t l = 0; l < (per_layer(*order) ? m->layers : 1); l++) {
@@ -272,9 +271,9 @@ static void read_groups(struct ref_model *m, const uint8_t *values, const uint8_
 			double *to = place(m, *order, l, &count);
 
 			for (size_t i = 0; i < count; i++)
-				to[i] = (double)(int8_t)values[i] * ref_f32(scales + i / group * 4);
-			values += count;
-			scales += count / group * 4;
+				to[i] = (double)(int8_t)at[i] *
+					ref_f32(at + count + i / group * 4);
+			at += count + count / group * 4;
 		}
 	}
 }
@@ -364,7 +363,7 @@ static int load_v2(struct ref_model **out, const uint8_t *bytes, size_t size,
 		return -1;
 	(*out)->format = "llama2.c v2";
 	at = read_floats(*out, order_norms, bytes + 256);
-	read_groups(*out, at, at + values, (size_t)group);
+	read_groups(*out, at, (size_t)group);
 	return 0;
 }
 
