@@ -80,7 +80,7 @@ static inline void check_refused(const char *file, int line, struct mk *m,
 /* @base with @change (statements on m) is accepted. */
 #define ACCEPT(base, change)						\
 	do {								\
-		struct mk *m = (base);					\
+		struct mk *base_ = (base), *m = base_;			\
 		change;							\
 		check_accepted(__FILE__, __LINE__, m);			\
 	} while (0)
@@ -88,7 +88,7 @@ static inline void check_refused(const char *file, int line, struct mk *m,
 /* It is refused, and the log contains all the strings that follow. */
 #define REFUSE(base, change, ...)					\
 	do {								\
-		struct mk *m = (base);					\
+		struct mk *base_ = (base), *m = base_;			\
 		change;							\
 		check_refused(__FILE__, __LINE__, m,			\
 			      (const char *[]){ __VA_ARGS__, NULL });	\
