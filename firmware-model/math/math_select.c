@@ -173,7 +173,7 @@ static void st_mul(const struct fm_math_ops *ops, const struct selftest *s, u32 
 
 static void st_max(const struct fm_math_ops *ops, const struct selftest *s, u32 *out)
 {
-	ops->max_f32(out, s->a, s->b, ST_K);
+	(ops->max)(out, s->a, s->b, ST_K);
 }
 
 static void st_add_i32(const struct fm_math_ops *ops, const struct selftest *s, u32 *out)
