@@ -9,12 +9,11 @@
 , := ,
 O ?= build
 abs_O := $(abspath $(O))
-KVER ?= $(shell scripts/kernel-version 2>/dev/null)
-KDIR ?= /lib/modules/$(KVER)/build
+KDIR ?= $(shell scripts/kernel-version --headers 2>/dev/null)
 MODEL ?= models/scripture.gguf
 SAN_FLAGS := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=all)
 
-.PHONY: all help setup lib tools module unit selftests models demo check check-quick \
+.PHONY: all help setup lib llama tools module unit selftests models demo check check-quick \
 	check-debug bench install clean checkpatch
 
 all: module tools
@@ -40,10 +39,15 @@ lib:
 tools: lib
 	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib SAN='$(SAN_FLAGS)'
 
-module:
-	@$(MAKE) --no-print-directory -C kmod KDIR=$(KDIR) O=$(abs_O)/kmod
+llama: lib
+	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib \
+		SAN='$(SAN_FLAGS)' lib
 
-unit: lib tools
+# In a copy of the sources: see scripts/build-module.
+module:
+	@scripts/build-module $(KDIR) $(O)/module $(if $(W),W=$(W)) $(if $(C),C=$(C))
+
+unit: lib llama
 	@$(MAKE) --no-print-directory -C tests/unit O=$(abs_O)/unit LIB_O=$(abs_O)/lib \
 		TOOLS_O=$(abs_O)/tools SAN='$(SAN_FLAGS)'
 

@@ -130,6 +130,18 @@ static void decode(const char *path, const struct setup *s, struct outcome *o)
 	model_close(m);
 }
 
+static uint32_t model_layers(const char *path)
+{
+	struct error err = { "" };
+	struct model *m;
+	uint32_t layers;
+
+	must(model_open(path, &m, &err), &err);
+	layers = m->config.layers;
+	model_close(m);
+	return layers;
+}
+
 static const struct setup base = {
 	.selector = "sim", .mode = DECODE_LAYER, .block = 1, .batch = 1,
 };
@@ -260,16 +272,11 @@ static void test_repeat(void **state)
 static void test_submissions(void **state)
 {
 	struct outcome *o = malloc(sizeof(*o));
-	struct error err = { "" };
 	struct setup s = base;
-	struct model *m;
-	uint32_t layers;
+	uint32_t layers = model_layers(models[0]);
 
 	(void)state;
 	assert_non_null(o);
-	must(model_open(models[0], &m, &err), &err);
-	layers = m->config.layers;
-	model_close(m);
 	decode(models[0], &s, o);
 	assert_int_equal(o->submits, (uint64_t)TOKENS * (layers + 2));
 	assert_int_equal(o->calls, (uint64_t)TOKENS * (layers + 2));
@@ -304,7 +311,10 @@ static void test_looping_pays(void **state)
 		decode(models[i], &s, layer);
 		s.mode = DECODE_LOOP;
 		decode(models[i], &s, loop);
-		assert_true(loop->device_ps < layer->device_ps);
+		if (model_layers(models[i]) > 1)
+			assert_true(loop->device_ps < layer->device_ps);
+		else
+			assert_int_equal(loop->device_ps, layer->device_ps);
 	}
 	free(layer);
 	free(loop);
