@@ -66,7 +66,7 @@ static int on_token(void *arg, int32_t prev, int32_t id, uint32_t made)
 		printf("%s%" PRId32, made > 1 ? " " : "", id);
 	}
 	if (s->text_out && fflush(stdout))
-		return -EIO;
+		return -ENOSPC;	/* EIO would mean the device */
 	if (s->progress)
 		fprintf(stderr, "\r%" PRIu32 " tokens", made);
 	return 0;
@@ -150,9 +150,9 @@ static int write_logits(struct session *s)
 		return error_set(&s->err, -errno, "%s: cannot create: %s", path, strerror(errno));
 	/* The processor is little-endian (model.c refuses others). */
 	if (fwrite(r->logits, sizeof(float), n, f) != n)
-		ret = error_set(&s->err, -EIO, "%s: cannot write %zu logits", path, n);
+		ret = error_set(&s->err, -ENOSPC, "%s: cannot write %zu logits", path, n);
 	if (own && fclose(f) && !ret)
-		ret = error_set(&s->err, -EIO, "%s: cannot write %zu logits", path, n);
+		ret = error_set(&s->err, -ENOSPC, "%s: cannot write %zu logits", path, n);
 	return ret;
 }
 
@@ -277,7 +277,7 @@ static int print_json(struct session *s)
 		json_null(&j);
 	json_object_end(&j);
 	if (json_end_document(&j) && !ret)
-		ret = error_set(&s->err, -EIO, "cannot write the output");
+		ret = error_set(&s->err, -ENOSPC, "cannot write the output");
 	decode_plan_destroy(plan);
 	return ret;
 }

@@ -35,7 +35,6 @@ extern const char *const gguf_keys[K_COUNT];
  * @err: Sentence.
  * @alignment: Of the data section and of each tensor.
  * @seen: Bit i: keys[i] was there.
- * @has_tokens: Number of token pieces, before the count is known to be right.
  * @scores: Number of scores.
  * @vocab: llama.vocab_size, 0 if not said.
  * @key_length: llama.attention.key_length, 0 if not said.
