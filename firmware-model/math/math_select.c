@@ -173,7 +173,9 @@ static void st_mul(const struct fm_math_ops *ops, const struct selftest *s, u32 
 
 static void st_max(const struct fm_math_ops *ops, const struct selftest *s, u32 *out)
 {
-	(ops->max)(out, s->a, s->b, ST_K);
+	void (*fn)(void *y, const void *a, const void *b, u32 n) = ops->max;
+
+	fn(out, s->a, s->b, ST_K);
 }
 
 static void st_add_i32(const struct fm_math_ops *ops, const struct selftest *s, u32 *out)
