@@ -94,6 +94,8 @@ const struct fm_profile *fm_profile_find(const char *name);
  *	return when all are done; called inside a floating-point section only if
  *	@fpu_begin is NULL. May be NULL: one thread.
  * @parts: Parts that @parallel likes; 0 or 1: one thread.
+ * @now: Host time in ns, for choosing the fastest arithmetic when a device is
+ *	created; NULL takes the widest. Never part of a result.
  */
 struct fm_host_ops {
 	void *(*translate)(void *vm, u64 addr, u64 len, u32 access);
@@ -102,6 +104,7 @@ struct fm_host_ops {
 	bool (*breathe)(void *host);
 	void (*parallel)(void *host, void (*fn)(void *arg, u32 part), void *arg, u32 parts);
 	u32 parts;
+	u64 (*now)(void);
 };
 
 /* Work units (multiply-accumulates or elements) between two calls of breathe(). */
@@ -160,7 +163,7 @@ size_t fm_program_bytes(const struct fm_program *prog);
  * @profile: Fabric.
  * @ops: Host operations; must outlive the device.
  * @host: Cookie for breathe() and parallel().
- * @cpu: FM_CPU_* bits: arithmetic to choose; the result's bits never depend on it.
+ * @cpu: FM_CPU_* bits: arithmetic to choose from; the result's bits never depend on it.
  * @out: The device.
  */
 int fm_device_create(const struct fm_profile *profile, const struct fm_host_ops *ops, void *host,
