@@ -147,6 +147,7 @@ static const struct fm_host_ops vrdu_fw_host_ops = {
 	.fpu_begin = vrdu_fw_fpu_begin,
 	.fpu_end = vrdu_fw_fpu_end,
 	.breathe = vrdu_fw_breathe,
+	.now = local_clock,
 };
 
 static struct fm_program *vrdu_fw_program(void *owner, u32 id)
