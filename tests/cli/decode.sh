@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 golden=$top/models/golden.json
 cases=$(jq '.cases | length' "$golden")
-plan $((cases + 20))
+plan $((cases + 24))
 
 # golden N: ids, tokens and text of a golden case, with the mode that N picks.
 golden() {
@@ -75,6 +75,15 @@ check "the context bounds the sequence" eval 'run 0 decode "$MODEL" --backend=si
 	json "(.given_ids + .token_ids | length) == .model.context"'
 check "--tokens=0 computes the given ones" eval 'run 0 decode "$MODEL" --backend=sim --ids=1,2,3 -n 0 --json &&
 	json ".token_ids == [] and .counters.positions == 3"'
+# A copy of the model in which " LORD" ends a sequence: the third word of the golden text.
+key=tokenizer.ggml.eos_token_id
+at=$(grep -obUaF "$key" "$MODEL" | cut -d: -f1)
+cp "$MODEL" "$tmp/eos" && printf '\x5e\x01\x00\x00' | dd of="$tmp/eos" bs=1 seek=$((at + ${#key} + 4)) conv=notrunc \
+	status=none
+for m in layer batch loop token-loop; do
+	check "--stop-eos stops $m" eval 'run 0 decode "$tmp/eos" --backend=sim --mode=$m --stop-eos --verify --json \
+		--prompt="In the beginning" && json ".token_ids == [271, 261, 350] and .verify.logits_equal"'
+done
 check "--quiet says nothing" eval 'run 0 decode "$MODEL" --backend=sim -q --verify && [ ! -s "$tmp/err" ]'
 check "--explain names loop and arguments" eval 'run 0 decode "$MODEL" --backend=sim --explain -n 3 &&
 	says err "beginning with layer" && says err "affine" && says err "carried" && says err "invariant"'
