@@ -54,7 +54,7 @@ static int vrdu_bo_get_pages(struct vrdu_bo *bo)
 	if (!bo->pages)
 		return -ENOMEM;
 
-	/* The pages are kept: not from the movable zone, and rather an error than the OOM killer. */
+	/* The pages are kept: not the movable zone, and rather an error than the OOM killer. */
 	mapping_set_gfp_mask(mapping, GFP_USER | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	mapping_set_unevictable(mapping);
 

@@ -233,12 +233,29 @@ void vrdu_ctx_close(struct drm_file *file)
 	}
 }
 
-/** vrdu_ctx_unplug() - the device is unplugged: kill every context of every file. */
+/* After this nothing of @ctx is queued or rung any more. */
+static void vrdu_ctx_set_error(struct vrdu_ctx *ctx, int error)
+{
+	spin_lock_irq(&ctx->lock);
+	if (!ctx->error)
+		ctx->error = error;
+	spin_unlock_irq(&ctx->lock);
+}
+
+/**
+ * vrdu_ctx_unplug() - the device is unplugged: kill every context of every file.
+ * @vdev: Device.
+ *
+ * All of them stop first, so that work of one that waits for the fence of
+ * another does not start when that one dies.
+ */
 void vrdu_ctx_unplug(struct vrdu_device *vdev)
 {
 	struct vrdu_ctx *ctx;
 
 	mutex_lock(&vdev->ctx_lock);
+	list_for_each_entry(ctx, &vdev->contexts, node)
+		vrdu_ctx_set_error(ctx, -ENODEV);
 	list_for_each_entry(ctx, &vdev->contexts, node)
 		vrdu_ctx_kill(ctx, -ENODEV);
 	mutex_unlock(&vdev->ctx_lock);
@@ -254,11 +271,7 @@ void vrdu_ctx_unplug(struct vrdu_device *vdev)
  */
 void vrdu_ctx_kill(struct vrdu_ctx *ctx, int error)
 {
-	/* First the error: afterwards nothing is queued or rung any more. */
-	spin_lock_irq(&ctx->lock);
-	if (!ctx->error)
-		ctx->error = error;
-	spin_unlock_irq(&ctx->lock);
+	vrdu_ctx_set_error(ctx, error);
 	wake_up_all(&ctx->space);
 
 	vrdu_fw_queue_detach(ctx->fwq, error);

@@ -27,6 +27,7 @@
 #define VRDU_DEVICE_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/mutex.h>
 #include <linux/platform_device.h>
 #include <linux/spinlock.h>
@@ -47,7 +48,7 @@ struct vrdu_fw;
 
 /* Limits that QUERY announces. */
 #define VRDU_VA_START		0x100000ull
-#define VRDU_VA_END		(1ull << 48)
+#define VRDU_VA_END		BIT_ULL(48)
 #define VRDU_MAX_CONTEXTS	64	/* per file */
 #define VRDU_MAX_PROGRAMS	256	/* per context */
 #define VRDU_MAX_MAPPINGS	16384	/* per context */

@@ -9,7 +9,6 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 #include <drm/drm_accel.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -27,7 +26,8 @@
 #include "vrdu_program.h"
 #include "vrdu_vm.h"
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+/* Came with 6.12; asked for by feature, as everything here. */
+#ifndef FOP_UNSIGNED_OFFSET
 #error "vrdu needs Linux 6.12 or newer"
 #endif
 #ifndef CONFIG_DRM_ACCEL

@@ -287,6 +287,7 @@ void vrdu_queue_complete(struct vrdu_ctx *ctx, u64 seqno, int error)
 	LIST_HEAD(ended);
 	LIST_HEAD(failed);
 	unsigned long flags;
+	int rest = -ECANCELED;
 
 	spin_lock_irqsave(&ctx->lock, flags);
 	list_for_each_entry_safe(sub, next, &ctx->inflight, node) {
@@ -295,7 +296,10 @@ void vrdu_queue_complete(struct vrdu_ctx *ctx, u64 seqno, int error)
 		list_move_tail(&sub->node, &ended);
 	}
 	if (error) {
-		if (!ctx->error)
+		/* A context that is being killed passes its own reason on. */
+		if (ctx->error)
+			error = rest = ctx->error;
+		else
 			ctx->error = error;
 		list_splice_tail_init(&ctx->inflight, &failed);
 		list_splice_tail_init(&ctx->queued, &failed);
@@ -303,7 +307,7 @@ void vrdu_queue_complete(struct vrdu_ctx *ctx, u64 seqno, int error)
 	spin_unlock_irqrestore(&ctx->lock, flags);
 
 	vrdu_queue_finish(ctx, &ended, 0, 0);
-	vrdu_queue_finish(ctx, &failed, error, -ECANCELED);
+	vrdu_queue_finish(ctx, &failed, error, rest);
 }
 
 /**
