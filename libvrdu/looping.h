@@ -218,6 +218,11 @@ bool loop_carry_find(const struct vrdu_image *image, uint32_t in, uint32_t out,
 /** loop_carry_rewrite() - replace LOAD and STORE in section 0 of @e by a CARRY. */
 void loop_carry_rewrite(struct vrdu_edit *e, uint32_t load, uint32_t store, bool keep_store);
 
+/* looping_live.c */
+
+/** loop_live() - do calls from entry @from of @g on read [lo, hi) before it is overwritten? */
+bool loop_live(const struct vrdu_graph *g, uint32_t from, uint64_t lo, uint64_t hi);
+
 /* looping_classify.c */
 int loop_classify(struct loop_cand *c);
 
@@ -257,8 +262,13 @@ int loop_pass_run(struct loop_pass *pass, struct vrdu_graph *g,
 		  const struct vrdu_looping_opts *opts);
 void loop_pass_free(struct loop_pass *pass);
 
-/* Test aid: leave out the check of memory dependences. A test proves that this is found out. */
-extern bool vrdu_looping_unsafe;
+/*
+ * Test aid: parts of legality to leave out, so that tests can prove that they
+ * would notice.
+ */
+#define LOOP_UNSAFE_DEPENDENCES	0x1u	/* ignore memory dependences */
+#define LOOP_UNSAFE_OBSERVERS	0x2u	/* take everything for transient */
+extern uint32_t vrdu_looping_unsafe;
 
 /* looping_report.c */
 int loop_report_create(struct vrdu_loop_report **out);

@@ -14,7 +14,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool vrdu_looping_unsafe;
+/* Places of one argument whose later readers are looked for; more count as read. */
+#define MAX_LOOKS	64u
+
+uint32_t vrdu_looping_unsafe;
 
 static const struct vrdu_image *slot_image(const struct loop_cand *c, const struct loop_slot *s)
 {
@@ -162,21 +165,35 @@ static int carry_in_place(struct loop_cand *c, struct loop_slot *s)
 }
 
 /*
- * May the writes of all iterations but the last be left out? If nobody looks at
- * them, or the last one overwrites them. Otherwise @bo is where one stays.
+ * May the writes of all iterations but the last be left out? If the last one
+ * overwrites them, or their buffer is transient and no later call reads them.
+ * Otherwise @why says what iteration @iter leaves to whom.
  */
-static bool unobserved(const struct loop_cand *c, const struct loop_slot *out, uint32_t *iter)
+static bool unobserved(const struct loop_cand *c, const struct loop_slot *out, uint32_t *iter,
+		       const char **why)
 {
-	const struct vrdu_arg *last = place(c, out, c->trips - 1);
-	uint32_t i;
+	const struct loop_item *end = c->items[c->trips - 1];
+	const struct vrdu_arg *last = place(c, out, c->trips - 1), *seen[2] = { last, last };
+	uint32_t i, looks = 0;
 
+	if (vrdu_looping_unsafe & LOOP_UNSAFE_OBSERVERS)
+		return true;
 	for (i = 0; i + 1 < c->trips; i++) {
 		const struct vrdu_arg *a = place(c, out, i);
 
-		if (!same_place(a, last) && !vrdu_graph_is_transient(c->g, a->bo)) {
-			*iter = i;
+		/* A ping-pong has the same two places again and again. */
+		if (same_place(a, seen[0]) || same_place(a, seen[1]))
+			continue;
+		seen[1] = a;
+		*iter = i;
+		*why = "stays visible and is not transient";
+		if (!vrdu_graph_is_transient(c->g, a->bo))
 			return false;
-		}
+		*why = "is read by a later call";
+		if (++looks > MAX_LOOKS ||
+		    loop_live(c->g, end->first + end->n, loop_va(a),
+			      loop_va(a) + out->sym->bytes))
+			return false;
 	}
 	return true;
 }
@@ -184,19 +201,20 @@ static bool unobserved(const struct loop_cand *c, const struct loop_slot *out, u
 static int carry_pair(struct loop_cand *c, struct loop_slot *out, struct loop_slot *in)
 {
 	struct loop_carry carry;
+	const char *visible = "";
 	uint32_t iter = 0;
 	char why[160];
 
 	if (!loop_carry_find(slot_image(c, in), in->symbol, out->symbol, &carry, why, sizeof(why)))
 		return loop_refuse(c, "loop-carried dependence through memory from \"%s\" to \"%s\": %s",
 				   out->name, in->name, why);
-	in->kept = !unobserved(c, out, &iter);
+	in->kept = !unobserved(c, out, &iter, &visible);
 	/* What stays visible is stored in every iteration: to places of its own, then. */
 	if (in->kept && (out->kind == VRDU_ARG_INVARIANT ||
 			 (out->kind == VRDU_ARG_AFFINE &&
 			  (uint64_t)llabs(out->stride) < out->sym->bytes)))
-		return loop_refuse(c, "what iteration %u leaves in \"%s\" stays visible and is not transient",
-				   iter, out->name);
+		return loop_refuse(c, "what iteration %u leaves in \"%s\" %s", iter, out->name,
+				   visible);
 	in->kind = VRDU_ARG_CARRIED;
 	in->partner = out - c->slots;
 	snprintf(in->reason, sizeof(in->reason),
@@ -366,8 +384,10 @@ int loop_classify(struct loop_cand *c)
 		else
 			ret = classify_table(c, s);
 	}
-	if (ret || !c->pipelined || vrdu_looping_unsafe)
+	if (ret || !c->pipelined)
 		return ret;
 	ret = find_carries(c);
-	return ret ? ret : check_dependences(c);
+	if (ret || vrdu_looping_unsafe & LOOP_UNSAFE_DEPENDENCES)
+		return ret;
+	return check_dependences(c);
 }

@@ -262,7 +262,7 @@ static int build(struct loop_cand *c, struct vrdu_edit *e)
 		ret = vrdu_edit_seq(e, VRDU_SEQ_END, 0);
 	if (ret < 0)
 		return ret;
-	return c->pipelined && !vrdu_looping_unsafe ? rewrite_carries(c, e) : 0;
+	return c->pipelined ? rewrite_carries(c, e) : 0;
 }
 
 int loop_image(struct loop_cand *c)

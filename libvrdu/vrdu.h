@@ -437,8 +437,8 @@ enum vrdu_boundary {
 VRDU_API int vrdu_graph_boundary(struct vrdu_graph *g, enum vrdu_boundary kind);
 
 /**
- * vrdu_graph_transient() - promise that nobody looks at @bo after the graph:
- * intermediate values in it need not be written.
+ * vrdu_graph_transient() - promise that nobody but the graph's own calls looks
+ * at @bo, also not at a boundary: intermediate values in it need not be written.
  */
 VRDU_API int vrdu_graph_transient(struct vrdu_graph *g, struct vrdu_bo *bo);
 
