@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 golden=$top/models/golden.json
 cases=$(jq '.cases | length' "$golden")
-plan $((cases + 24))
+plan $((cases + 25))
 
 # golden N: ids, tokens and text of a golden case, with the mode that N picks.
 golden() {
@@ -61,9 +61,10 @@ done
 $CONVERT --from "$MODEL" --to llama2c-v0 "$tmp/v0" && $CONVERT --from "$MODEL" --to tokenizer.bin "$tmp/t" &&
 	"$VRDU" decode "$tmp/v0" --backend=sim --ids=1,299,1011 -n 20 >"$tmp/ids.txt" 2>&1
 check "without a tokenizer the ids are printed" eval 'grep -qE "^[0-9]+( [0-9]+){19}$" "$tmp/ids.txt"'
-for k in llama2c-v1; do
-	check "$k decodes as llama2c-v0" as_f32 $k
-done
+check "llama2c-v1 decodes as llama2c-v0" as_f32 llama2c-v1
+check "gguf-f32 decodes to the tokens of llama2c-v0" eval '$CONVERT --from "$MODEL" --to gguf-f32 "$tmp/f32" &&
+	run 0 decode "$tmp/f32" --backend=sim --ids=1,299,1011 -n 20 --json &&
+	[ "$(jq -r ".token_ids | join(\" \")" "$tmp/out")" = "$(cat "$tmp/ids.txt")" ]'
 check "--tokenizer" eval 'run 0 decode "$tmp/v0" --backend=sim --tokenizer="$tmp/t" -n 40 \
 	--prompt="In the beginning" && cmp "$tmp/out" "$tmp/layer.txt"'
 cp "$tmp/t" "$tmp/tokenizer.bin"

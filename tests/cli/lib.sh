@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Shared by the tests of the vrdu command: TAP, temporary folder, checks.
 #
 # A test file sources this, calls plan N, and then check "name" command… N times.
