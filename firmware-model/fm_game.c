@@ -16,6 +16,9 @@
  */
 #include "fm_rt.h"
 
+/* struct fm_rt_node.missing of a node that has done all its iterations; never counted down to 0. */
+#define FINISHED	U32_MAX
+
 /* Work units that a firing costs besides its arithmetic: bounds the time to breathe(). */
 #define FM_FIRING_WORK	64
 
@@ -97,42 +100,50 @@ static inline bool gives(const struct fm_rt_node *n)
 	return n->tile >= n->tiles / 2;
 }
 
-static inline bool arrived(struct fm_rt_edge *const *edges, u32 n, u64 *at)
+/* Counts the edges without a tile; *at becomes the time at which the others have theirs. */
+static inline u32 waiting(struct fm_rt_edge *const *edges, u32 n, u64 *at)
 {
-	u32 i;
+	u32 missing = 0, i;
 
 	for (i = 0; i < n; i++) {
-		if (!edges[i]->avail)
-			return false;
-		*at = later(*at, edges[i]->stream->slots[edges[i]->slot].ready);
+		const struct fm_rt_edge *e = edges[i];
+
+		if (e->avail)
+			*at = later(*at, e->stream->slots[e->slot].ready);
+		else
+			missing++;
 	}
-	return true;
+	return missing;
 }
 
-static inline bool room(struct fm_rt_stream *const *streams, u32 n, u64 *at)
+/* The same for streams without room. */
+static inline u32 full(struct fm_rt_stream *const *streams, u32 n, u64 *at)
 {
-	u32 i;
+	u32 missing = 0, i;
 
 	for (i = 0; i < n; i++) {
-		if (!streams[i]->space)
-			return false;
-		*at = later(*at, streams[i]->slots[streams[i]->wr].free);
+		const struct fm_rt_stream *s = streams[i];
+
+		if (s->space)
+			*at = later(*at, s->slots[s->wr].free);
+		else
+			missing++;
 	}
-	return true;
+	return missing;
 }
 
-/* Can the node fire? If so *t is its start time. */
-static inline bool startable(const struct fm_rt_node *n, u64 *t)
+/* How many tiles and spaces the next firing lacks; with none *t is its start time. */
+static inline u32 lacks(const struct fm_rt_node *n, u64 *t)
 {
+	u32 missing = 0;
+
 	*t = n->unit_free;
-	if (n->iter == n->trips)
-		return false;
 	if (unlikely(n->windowed))
-		return (!takes(n) || arrived(n->each, 1, t)) &&
-		       (!gives(n) || room(n->out_each, 1, t));
-	if (!n->f && !(arrived(n->hold, n->holds, t) && room(n->out_last, n->out_lasts, t)))
-		return false;
-	return arrived(n->each, n->eachs, t) && room(n->out_each, n->out_eachs, t);
+		return (takes(n) ? waiting(n->each, 1, t) : 0) +
+		       (gives(n) ? full(n->out_each, 1, t) : 0);
+	if (!n->f)
+		missing = waiting(n->hold, n->holds, t) + full(n->out_last, n->out_lasts, t);
+	return missing + waiting(n->each, n->eachs, t) + full(n->out_each, n->out_eachs, t);
 }
 
 static inline u64 random_key(struct fm_run *run)
@@ -146,22 +157,47 @@ static inline u64 random_key(struct fm_run *run)
 	return x;
 }
 
-static inline void wake(struct game *g, struct fm_rt_node *n)
+static inline void ready(struct game *g, struct fm_rt_node *n)
 {
-	u64 t;
-
-	if (n->queued || !startable(n, &t))
-		return;
-	n->queued = true;
-	push(g, g->run->timed ? t : random_key(g->run), n->index);
+	push(g, g->run->timed ? n->start : random_key(g->run), n->index);
 }
 
-static inline void give(struct game *g, struct fm_rt_stream *s, u64 ready)
+/* After its firing (and at the start): what does the node wait for now? */
+static void rearm(struct game *g, struct fm_rt_node *n)
+{
+	if (n->iter == n->trips) {
+		n->missing = FINISHED;
+		return;
+	}
+	n->missing = lacks(n, &n->start);
+	if (!n->missing)
+		ready(g, n);
+}
+
+/*
+ * An edge of the node got its first tile, or a stream its first room. Every one
+ * of them counts, once: an edge or stream that the next firing does not need
+ * (held, or claimed already) is not empty or full now, and so does not change
+ * to the contrary. CARRY and SOFTMAX do not need all of theirs always.
+ */
+static inline void unblock(struct game *g, struct fm_rt_node *n, u64 when)
+{
+	if (unlikely(n->windowed)) {
+		if (n->missing && n->missing != FINISHED)
+			rearm(g, n);
+		return;
+	}
+	n->start = later(n->start, when);
+	if (!--n->missing)
+		ready(g, n);
+}
+
+static inline void give(struct game *g, struct fm_rt_stream *s, u64 when)
 {
 	struct fm_rt_slot *slot = &s->slots[s->wr];
 	u32 i;
 
-	slot->ready = ready;
+	slot->ready = when;
 	slot->pend = s->consumers;
 	s->space--;
 	s->wr = s->wr + 1 == s->depth ? 0 : s->wr + 1;
@@ -169,7 +205,7 @@ static inline void give(struct game *g, struct fm_rt_stream *s, u64 ready)
 		struct fm_rt_edge *e = s->edges[i];
 
 		if (!e->avail++)
-			wake(g, e->node);
+			unblock(g, e->node, when);
 	}
 }
 
@@ -184,7 +220,7 @@ static inline void release(struct game *g, struct fm_rt_edge *e, u64 when)
 	if (--slot->pend)
 		return;
 	if (!s->space++)
-		wake(g, s->producer);
+		unblock(g, s->producer, slot->free);
 }
 
 /* Does a carried tile come from memory, or go there, with this firing? */
@@ -210,12 +246,12 @@ static inline u64 advance(struct fm_run *run, struct fm_rt_node *n, u64 t, u64 *
 
 		end = at + occ;
 		dev->hbm_free = end;
-		run->counters->hbm_busy_ps += occ;
+		run->hbm_busy += occ;
 		reads = edge ? !n->iter : n->reads;
 		if (reads)
-			run->counters->hbm_read_bytes += n->bytes[last];
+			run->hbm_read += n->bytes[last];
 		else
-			run->counters->hbm_write_bytes += n->bytes[last];
+			run->hbm_written += n->bytes[last];
 		*ready = end + dev->profile->hbm_latency_ps;
 	} else {
 		*ready = end + n->latency;
@@ -260,7 +296,7 @@ static int fire(struct game *g, struct fm_rt_node *n, u64 t)
 	struct fm_run *run = g->run;
 	u32 eachs = n->eachs, out_eachs = n->out_eachs, i;
 	bool last = n->f + 1 == n->firings;
-	u64 end = 0, ready = 0;
+	u64 end = 0, done = 0;
 	int ret;
 
 	if (run->data) {
@@ -272,8 +308,8 @@ static int fire(struct game *g, struct fm_rt_node *n, u64 t)
 	if (unlikely(ret))
 		return ret;
 	if (run->timed) {
-		end = advance(run, n, t, &ready);
-		run->counters->firings++;
+		end = advance(run, n, t, &done);
+		run->firings++;
 	}
 	if (unlikely(n->windowed)) {
 		eachs = takes(n);
@@ -282,18 +318,17 @@ static int fire(struct game *g, struct fm_rt_node *n, u64 t)
 
 	/* The firing is over before its effects wake anybody, this node included. */
 	step(run, g, n);
-	n->queued = false;
 	for (i = 0; i < out_eachs; i++)
-		give(g, n->out_each[i], ready);
+		give(g, n->out_each[i], done);
 	for (i = 0; i < eachs; i++)
 		release(g, n->each[i], end);
 	if (last) {
 		for (i = 0; i < n->out_lasts; i++)
-			give(g, n->out_last[i], ready);
+			give(g, n->out_last[i], done);
 		for (i = 0; i < n->holds; i++)
 			release(g, n->hold[i], end);
 	}
-	wake(g, n);
+	rearm(g, n);
 	return 0;
 }
 
@@ -318,7 +353,6 @@ static void reset_node(struct fm_run *run, struct fm_rt_node *n, u32 trips, u64 
 {
 	u32 i, l;
 
-	n->queued = false;
 	n->f = 0;
 	n->group = 0;
 	n->tile = 0;
@@ -342,7 +376,8 @@ static void reset_node(struct fm_run *run, struct fm_rt_node *n, u32 trips, u64 
  * @run: Call in execution; @run->sect is the section.
  * @start: Modelled time at which it starts.
  *
- * run->last_end, first_arrival and last_arrival are set when run->timed.
+ * run->last_end, first_arrival and last_arrival are set when run->timed; what
+ * was counted so far is added to the counters in any case.
  * Return: 0 or the failure of a node.
  */
 int fm_game(struct fm_run *run, u64 start)
@@ -350,9 +385,13 @@ int fm_game(struct fm_run *run, u64 start)
 	struct fm_rt_section *s = run->sect;
 	u32 trips = s->pipelined == VRDU_NONE ? 1 : run->prog->values[s->pipelined];
 	struct game g = { .run = run, .heap = run->prog->heap, .active = s->n_nodes };
+	int ret = 0;
 	u32 i;
-	int ret;
 
+	run->firings = 0;
+	run->hbm_busy = 0;
+	run->hbm_read = 0;
+	run->hbm_written = 0;
 	run->last_end = start;
 	run->first_arrival = U64_MAX;
 	run->last_arrival = start;
@@ -361,14 +400,18 @@ int fm_game(struct fm_run *run, u64 start)
 	for (i = 0; i < s->n_nodes; i++)
 		reset_node(run, &s->nodes[i], trips, start);
 	for (i = 0; i < s->n_nodes; i++)
-		wake(&g, &s->nodes[i]);
-	while (g.ready) {
+		rearm(&g, &s->nodes[i]);
+	while (g.ready && !ret) {
 		struct fm_ready e = pop(&g);
 
 		ret = fire(&g, &s->nodes[e.node], e.key);
-		if (ret)
-			return ret;
 	}
+	run->counters->firings += run->firings;
+	run->counters->hbm_busy_ps += run->hbm_busy;
+	run->counters->hbm_read_bytes += run->hbm_read;
+	run->counters->hbm_write_bytes += run->hbm_written;
+	if (ret)
+		return ret;
 	/* The verifier proved that no program stalls; a stall is a fault of ours, not a hang. */
 	if (g.active)
 		return fm_fault(run, VRDU_FAULT_WATCHDOG, NULL, g.active);

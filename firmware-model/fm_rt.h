@@ -118,7 +118,7 @@ typedef int (*fm_fire_fn)(struct fm_run *run, struct fm_rt_node *node);
  * @memory: Occupies the memory channel (AGCU nodes other than CARRY).
  * @reads: Such a node that reads.
  * @windowed: CARRY and SOFTMAX: which firings take and give is their own affair.
- * @queued: In the ready heap.
+ * @missing: Tiles and spaces that its next firing lacks; 0: in the ready heap.
  * @eachs: Number of @each.
  * @holds: Number of @hold.
  * @out_eachs: Number of @out_each.
@@ -134,6 +134,7 @@ typedef int (*fm_fire_fn)(struct fm_run *run, struct fm_rt_node *node);
  * @tiles: Tiles of a group (SOFTMAX: firings of a group).
  * @iter: Iteration.
  * @trips: Iterations of this run (CARRY: one more).
+ * @start: When the next firing can start, as far as is known.
  * @unit_free: When its units can start again.
  * @occ: Occupancy of a firing with a full tile and with a group's last tile.
  * @occ_first: CARRY: occupancy of the initial load and the final store.
@@ -153,11 +154,11 @@ struct fm_rt_node {
 	bool memory;
 	bool reads;
 	bool windowed;
-	bool queued;
 	u8 eachs;
 	u8 holds;
 	u8 out_eachs;
 	u8 out_lasts;
+	u32 missing;
 	u32 f;
 	u32 firings;
 	u32 group;
@@ -165,6 +166,7 @@ struct fm_rt_node {
 	u32 tiles;
 	u32 iter;
 	u32 trips;
+	u64 start;
 	u64 unit_free;
 	u64 occ[2];
 	u64 occ_first;
@@ -318,6 +320,10 @@ struct fm_device {
  * @first_arrival: First data from memory in this run.
  * @last_arrival: Last data from memory in this run.
  * @last_end: Latest end of a firing.
+ * @firings: Firings of this run.
+ * @hbm_busy: Channel time of this run.
+ * @hbm_read: Bytes read in this run.
+ * @hbm_written: Bytes written in this run.
  */
 struct fm_run {
 	struct fm_device *dev;
@@ -336,6 +342,10 @@ struct fm_run {
 	u64 first_arrival;
 	u64 last_arrival;
 	u64 last_end;
+	u64 firings;
+	u64 hbm_busy;
+	u64 hbm_read;
+	u64 hbm_written;
 };
 
 /* fm_game.c */
