@@ -127,6 +127,7 @@ static int find_ids(const struct args_spec *spec, const struct line *line, struc
 		return error_set(err, -ENOENT, "--prompt needs a tokenizer and the model file has "
 				 "none: give --tokenizer=FILE (a tokenizer.bin), put tokenizer.bin "
 				 "beside the model, or give token numbers with --ids");
+	cmd->prompt = prompt;
 	cmd->ids = calloc(max, sizeof(*cmd->ids));
 	if (!cmd->ids)
 		return error_set(err, -ENOMEM, "out of memory");

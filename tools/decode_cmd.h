@@ -15,6 +15,7 @@
  * @model: Model.
  * @tokenizer: Tokenizer, or NULL.
  * @ctx: Context on the chosen device.
+ * @prompt: Text that they came from, or NULL.
  * @ids: Given tokens.
  * @given: Their number, at least 1.
  * @mode: enum decode_mode.
@@ -33,6 +34,7 @@ struct decode_cmd {
 	struct model *model;
 	struct tokenizer *tokenizer;
 	struct vrdu_context *ctx;
+	const char *prompt;
 	int32_t *ids;
 	uint32_t given;
 	int mode;

@@ -282,6 +282,34 @@ static int print_json(struct session *s)
 	return ret;
 }
 
+/* The text that all modes gave, or did not give: judge() tells. */
+static int print_comparison(struct session *s)
+{
+	const struct run *r = &s->runs[0];
+	bool same = true;
+	char *text;
+	uint32_t i;
+	long n;
+
+	if (s->cmd->tokenizer) {
+		n = report_text(s->cmd->tokenizer, r, &text);
+		if (n < 0)
+			return error_set(&s->err, n, "out of memory");
+		if (s->cmd->prompt)
+			print_text(s, s->cmd->prompt, strlen(s->cmd->prompt));
+		print_text(s, text, n);
+		printf("\n\n");
+		free(text);
+	}
+	report_table(s->runs, s->verdicts, s->n, stdout);
+	for (i = 1; i < s->n; i++)
+		same &= s->verdicts[i].ids_equal && s->verdicts[i].logits_equal;
+	printf("Tokens (%" PRIu32 " new) and logits (%s) are %s in all %" PRIu32 " modes.\n",
+	       r->count - r->given, s->verdicts[1].rows > 1 ? "all positions" : "last position",
+	       same ? "bit-identical" : "NOT the same", s->n);
+	return 0;
+}
+
 static int print_report(struct session *s)
 {
 	const struct decode_cmd *cmd = s->cmd;
@@ -290,10 +318,13 @@ static int print_report(struct session *s)
 
 	if (cmd->json)
 		return print_json(s);
-	if (cmd->compare)
-		report_table(s->runs, s->verdicts, s->n, stdout);
-	else if (!cmd->quiet && isatty(STDERR_FILENO))
+	if (cmd->compare) {
+		ret = print_comparison(s);
+		if (ret)
+			return ret;
+	} else if (!cmd->quiet && isatty(STDERR_FILENO)) {
 		report_line(&s->runs[0], stderr);
+	}
 	if (!cmd->explain)
 		return 0;
 	ret = explain_plan(s, &plan);
