@@ -19,63 +19,82 @@
 /* struct fm_rt_node.missing of a node that has done all its iterations; never counted down to 0. */
 #define FINISHED	U32_MAX
 
+/* Bits of a ready key that hold the node: VRDU_MAX_NODES of them. */
+#define NODE_BITS	9
+#define MAX_SINCE	(U64_MAX >> NODE_BITS)
+
 /* Work units that a firing costs besides its arithmetic: bounds the time to breathe(). */
 #define FM_FIRING_WORK	64
 
 /**
  * struct game - a game in progress.
  * @run: Run.
- * @heap: Ready nodes, a binary heap by (key, node).
+ * @start: Modelled time at which it began.
+ * @heap: Ready nodes, a binary heap of ready_key().
  * @ready: Their number.
  * @active: Nodes that have not finished all iterations.
  */
 struct game {
 	struct fm_run *run;
-	struct fm_ready *heap;
+	u64 start;
+	u64 *heap;
 	u32 ready;
 	u32 active;
 };
 
-static inline bool before(const struct fm_ready *a, const struct fm_ready *b)
+/*
+ * A ready node as one number: start time since the run began, then the index
+ * of the node, which breaks ties. Runs longer than 2^55 ps (ten hours) come to
+ * the end of the range; the order is still total and the same everywhere.
+ */
+static inline u64 ready_key(u64 since, u32 node)
 {
-	return a->key != b->key ? a->key < b->key : a->node < b->node;
+	if (since > MAX_SINCE)
+		since = MAX_SINCE;
+	return since << NODE_BITS | node;
 }
 
-static inline void push(struct game *g, u64 key, u32 node)
+static inline void push(struct game *g, u64 key)
 {
-	struct fm_ready *heap = g->heap, e = { key, node };
+	u64 *heap = g->heap;
 	u32 i = g->ready++;
 
 	while (i) {
 		u32 up = (i - 1) / 2;
 
-		if (!before(&e, &heap[up]))
+		if (key >= heap[up])
 			break;
 		heap[i] = heap[up];
 		i = up;
 	}
-	heap[i] = e;
+	heap[i] = key;
 }
 
-static inline struct fm_ready pop(struct game *g)
+/*
+ * Takes the least key. The hole goes down to a leaf without looking at the
+ * key that will fill it, so that no step depends on an unpredictable branch;
+ * that key, a leaf itself, then seldom has far to go up.
+ */
+static inline u64 pop(struct game *g)
 {
-	struct fm_ready *heap = g->heap, top = heap[0], e;
-	u32 n = --g->ready, i = 0;
+	u64 *heap = g->heap, top = heap[0], key;
+	u32 n = --g->ready, i = 0, down;
 
-	e = heap[n];
-	for (;;) {
-		u32 down = 2 * i + 1;
-
-		if (down >= n)
-			break;
-		if (down + 1 < n && before(&heap[down + 1], &heap[down]))
-			down++;
-		if (!before(&heap[down], &e))
-			break;
+	key = heap[n];
+	while ((down = 2 * i + 1) + 1 < n) {
+		down += heap[down + 1] < heap[down];
 		heap[i] = heap[down];
 		i = down;
 	}
-	heap[i] = e;
+	if (down < n) {
+		heap[i] = heap[down];
+		i = down;
+	}
+	while (i && key < heap[(i - 1) / 2]) {
+		heap[i] = heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	heap[i] = key;
 	return top;
 }
 
@@ -159,7 +178,9 @@ static inline u64 random_key(struct fm_run *run)
 
 static inline void ready(struct game *g, struct fm_rt_node *n)
 {
-	push(g, g->run->timed ? n->start : random_key(g->run), n->index);
+	u64 since = g->run->timed ? n->start - g->start : random_key(g->run) >> NODE_BITS;
+
+	push(g, ready_key(since, n->index));
 }
 
 /* After its firing (and at the start): what does the node wait for now? */
@@ -384,7 +405,9 @@ int fm_game(struct fm_run *run, u64 start)
 {
 	struct fm_rt_section *s = run->sect;
 	u32 trips = s->pipelined == VRDU_NONE ? 1 : run->prog->values[s->pipelined];
-	struct game g = { .run = run, .heap = run->prog->heap, .active = s->n_nodes };
+	struct game g = {
+		.run = run, .start = start, .heap = run->prog->heap, .active = s->n_nodes,
+	};
 	int ret = 0;
 	u32 i;
 
@@ -402,9 +425,9 @@ int fm_game(struct fm_run *run, u64 start)
 	for (i = 0; i < s->n_nodes; i++)
 		rearm(&g, &s->nodes[i]);
 	while (g.ready && !ret) {
-		struct fm_ready e = pop(&g);
+		struct fm_rt_node *n = &s->nodes[pop(&g) & (VRDU_MAX_NODES - 1)];
 
-		ret = fire(&g, &s->nodes[e.node], e.key);
+		ret = fire(&g, n, n->start);
 	}
 	run->counters->firings += run->firings;
 	run->counters->hbm_busy_ps += run->hbm_busy;

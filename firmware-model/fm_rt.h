@@ -207,16 +207,6 @@ struct fm_rt_section {
 };
 
 /**
- * struct fm_ready - an entry of the ready heap.
- * @key: Modelled start time (or a random number when shuffled).
- * @node: Index of the node: breaks ties, so that the order is total.
- */
-struct fm_ready {
-	u64 key;
-	u32 node;
-};
-
-/**
  * struct fm_range - a range that a call may touch, for the overlap check.
  * @start: First address.
  * @end: One past the last.
@@ -271,7 +261,7 @@ struct fm_program {
 	u64 *table[VRDU_MAX_SYMBOLS];
 	struct fm_range *ranges;
 	u32 n_ranges;
-	struct fm_ready *heap;
+	u64 *heap;
 	u8 *arena;
 	size_t bytes;
 };
