@@ -31,6 +31,17 @@ static inline struct mk *mk_add(void)
 	return m;
 }
 
+/* x += y, tile by tile, and a copy of y. */
+static inline struct mk *mk_in_place(void)
+{
+	struct mk *m = mk_add();
+
+	mk_symbol_of(m, "x")->access = MK_RW;
+	mk_agu_of(m, "stz")->symbol = 0;
+	mk_store(m, "sty", mk_agu(m, 2, 0, 64), 1);
+	return m;
+}
+
 /* acc += w[i] for 10 iterations; acc is carried, in tiles of @tile_rows of 4 rows. */
 static inline struct mk *mk_accumulate(uint32_t tile_rows)
 {
@@ -52,6 +63,19 @@ static inline struct mk *mk_accumulate(uint32_t tile_rows)
 	mk_loop(m, mk_extent(m, 10));
 	mk_run(m, 0);
 	mk_end(m);
+	return m;
+}
+
+/* The same with a table of @entries addresses for w. */
+static inline struct mk *mk_tabled(uint32_t entries)
+{
+	struct mk *m = mk_accumulate(4);
+	struct vrdu_symbol *w = mk_symbol_of(m, "w");
+
+	w->kind = VRDU_SYMBOL_TABLE;
+	w->entries = entries;
+	w->bytes = 256;
+	mk_agu_of(m, "ldw")->loop_stride[0] = 0;
 	return m;
 }
 

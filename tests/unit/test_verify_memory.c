@@ -95,35 +95,22 @@ static void overflows(void **state)
 
 /* ---- tables ---------------------------------------------------------- */
 
-/* mk_accumulate(4) whose w is a table of @entries addresses. */
-static struct mk *tabled(uint32_t entries)
-{
-	struct mk *m = mk_accumulate(4);
-	struct vrdu_symbol *w = SYMBOL("w");
-
-	w->kind = VRDU_SYMBOL_TABLE;
-	w->entries = entries;
-	w->bytes = 256;
-	AGU("ldw")->loop_stride[0] = 0;
-	return m;
-}
-
 static void tables(void **state)
 {
 	(void)state;
-	ACCEPT(tabled(10), );
-	ACCEPT(tabled(11), );
-	REFUSE(tabled(9), , "(load): agu: table \"w\" has 9 entries, its loop up to 10 trips");
-	REFUSE(tabled(10), SYMBOL("w")->level = 1,
+	ACCEPT(mk_tabled(10), );
+	ACCEPT(mk_tabled(11), );
+	REFUSE(mk_tabled(9), , "(load): agu: table \"w\" has 9 entries, its loop up to 10 trips");
+	REFUSE(mk_tabled(10), SYMBOL("w")->level = 1,
 	       "(load): agu: table \"w\" is indexed by loop level 1, but there are 1 levels");
-	REFUSE(tabled(10), AGU("ldw")->loop_stride[0] = 4,
+	REFUSE(mk_tabled(10), AGU("ldw")->loop_stride[0] = 4,
 	       "(load): agu: table \"w\" and a stride of 4 for the same loop level 0");
-	REFUSE(tabled(10), SYMBOL("w")->bytes = 255, "covers bytes 0 to 256 of symbol \"w\"");
+	REFUSE(mk_tabled(10), SYMBOL("w")->bytes = 255, "covers bytes 0 to 256 of symbol \"w\"");
 	/* Each entry is one range; strides of other levels stay inside it. */
-	ACCEPT(tabled(5), (m->n_seq = 0, mk_loop(m, mk_extent(m, 5)), mk_loop(m, mk_extent(m, 10)),
+	ACCEPT(mk_tabled(5), (m->n_seq = 0, mk_loop(m, mk_extent(m, 5)), mk_loop(m, mk_extent(m, 10)),
 			   mk_run(m, 0), mk_end(m), mk_end(m), SYMBOL("w")->bytes = 2560,
 			   AGU("ldw")->loop_stride[1] = 256));
-	REFUSE(tabled(5), (m->n_seq = 0, mk_loop(m, mk_extent(m, 5)), mk_loop(m, mk_extent(m, 10)),
+	REFUSE(mk_tabled(5), (m->n_seq = 0, mk_loop(m, mk_extent(m, 5)), mk_loop(m, mk_extent(m, 10)),
 			   mk_run(m, 0), mk_end(m), mk_end(m), SYMBOL("w")->bytes = 2560,
 			   AGU("ldw")->loop_stride[1] = 260), "agu: covers bytes 0 to 2596");
 }
