@@ -285,6 +285,7 @@ static void reap(void)
 	}
 }
 
+/* User processes but this one, zombies not counted. */
 static int count_processes(void)
 {
 	DIR *dir = opendir("/proc");
@@ -292,18 +293,23 @@ static int count_processes(void)
 	int n = 0;
 
 	while (dir && (d = readdir(dir))) {
-		char path[300], buf[4096];
-		int fd;
+		char path[300], buf[512], *end, state;
+		int fd, ppid, pid = atoi(d->d_name);
+		ssize_t len;
 
-		if (d->d_name[0] < '1' || d->d_name[0] > '9' || !strcmp(d->d_name, "1"))
+		if (pid <= 2)
 			continue;
-		/* Kernel threads and zombies have no command line. */
-		snprintf(path, sizeof(path), "/proc/%s/cmdline", d->d_name);
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0) {
-			n += read(fd, buf, sizeof(buf)) > 0;
-			close(fd);
-		}
+		if (fd < 0)
+			continue;
+		len = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+		buf[len > 0 ? len : 0] = 0;
+		/* pid (name) state ppid; the name may hold anything, kernel threads are children of 2 */
+		end = strrchr(buf, ')');
+		if (end && sscanf(end + 1, " %c %d", &state, &ppid) == 2)
+			n += ppid != 2 && state != 'Z' && state != 'X';
 	}
 	if (dir)
 		closedir(dir);

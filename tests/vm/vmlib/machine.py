@@ -128,7 +128,7 @@ class Machine:
         Machine.alive.add(self)
         theirs.close()
         qmp_theirs.close()
-        self.link = Link(ours)
+        self.link = Link(ours, self.starved)
         try:
             self.qmp = Qmp(qmp_ours)
             if thaw_from:
@@ -163,6 +163,18 @@ class Machine:
             return True
         except (OSError, VmError, subprocess.TimeoutExpired):
             return False
+
+    def starved(self):
+        """Seconds that the thread worst off has waited for a processor of the host."""
+        base = "/proc/%d/task" % self.process.pid
+        worst = 0
+        try:
+            for task in os.listdir(base):
+                with open("%s/%s/schedstat" % (base, task)) as f:
+                    worst = max(worst, int(f.read().split()[1]))
+        except (OSError, ValueError, IndexError):
+            pass    # a thread ended, or the host keeps no such statistics
+        return worst / 1e9
 
     def ended(self, wait=0.0):
         """True if QEMU is gone."""
