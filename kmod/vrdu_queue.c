@@ -297,10 +297,12 @@ void vrdu_queue_complete(struct vrdu_ctx *ctx, u64 seqno, int error)
 	}
 	if (error) {
 		/* A context that is being killed passes its own reason on. */
-		if (ctx->error)
-			error = rest = ctx->error;
-		else
+		if (ctx->error) {
+			error = ctx->error;
+			rest = ctx->error;
+		} else {
 			ctx->error = error;
+		}
 		list_splice_tail_init(&ctx->inflight, &failed);
 		list_splice_tail_init(&ctx->queued, &failed);
 	}
