@@ -321,7 +321,8 @@ def main():
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     chapters = read_chapters(args.text_command)
-    vocabulary = build_vocabulary(chapters, args.vocab)
+    earlier = torch.load(args.resume) if args.resume else None
+    vocabulary = earlier["vocabulary"] if earlier else build_vocabulary(chapters, args.vocab)
     encoder = Encoder(vocabulary)
     held = Samples(chapters[40::97], encoder, args.context)
     train = Samples([c for i, c in enumerate(chapters) if i % 97 != 40], encoder, args.context)
@@ -334,8 +335,7 @@ def main():
         raise SystemExit("train.py: a length of the plan is above the context or the tokens a step")
     model = Model(shape)
     facts = {"arguments": vars(args)}
-    if args.resume:
-        earlier = torch.load(args.resume)
+    if earlier:
         model.load_state_dict(earlier["weights"])
         facts["resumed"] = earlier["facts"]
     count = sum(p.numel() for p in model.parameters())
