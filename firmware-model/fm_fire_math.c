@@ -311,7 +311,7 @@ static void ew(const struct fm_math_ops *m, const struct vrdu_node *rec, u32 *y,
 		m->sub(y, a, b, n);
 		return;
 	case VRDU_EW_MAX:
-		(m->max)(y, a, b, n);	/* max is a macro in the kernel */
+		m->larger(y, a, b, n);
 		return;
 	case VRDU_EW_SILU_MUL:
 		m->silu_mul(y, a, b, n);

@@ -92,7 +92,7 @@ static inline void fm_free(void *p)
 #endif
 /* Format strings are checked by the kernel build of the same sources. */
 #ifndef __printf
-#define __printf(a, b)
+#define __printf(...)
 #endif
 #define fm_pick(t, a, op, b)	({ t a_ = (a), b_ = (b); a_ op b_ ? a_ : b_; })
 #define min_t(t, a, b)		fm_pick(t, a, <, b)

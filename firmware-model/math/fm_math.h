@@ -169,8 +169,7 @@ static inline void fm_argmax_init(struct fm_argmax *st)
  * @add: y[i] = a[i] + b[i], f32.
  * @sub: y[i] = a[i] - b[i], f32.
  * @mul: y[i] = a[i] * b[i], f32.
- * @max: y[i] = the larger, with the NaN and zero rules of @max_update. The kernel
- *	has a macro of this name: call it as (ops->max)(…).
+ * @larger: y[i] = the larger, with the NaN and zero rules of @max_update.
  * @add_i32: y[i] = a[i] + b[i] modulo 2^32.
  * @add_imm_i32: y[i] = a[i] + imm modulo 2^32.
  * @max_i32: y[i] = the larger, signed.
@@ -208,7 +207,7 @@ struct fm_math_ops {
 	void (*add)(void *y, const void *a, const void *b, u32 n);
 	void (*sub)(void *y, const void *a, const void *b, u32 n);
 	void (*mul)(void *y, const void *a, const void *b, u32 n);
-	void (*max)(void *y, const void *a, const void *b, u32 n);
+	void (*larger)(void *y, const void *a, const void *b, u32 n);
 	void (*add_i32)(void *y, const void *a, const void *b, u32 n);
 	void (*add_imm_i32)(void *y, const void *a, u32 n, s32 imm);
 	void (*max_i32)(void *y, const void *a, const void *b, u32 n);

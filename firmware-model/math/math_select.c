@@ -173,7 +173,7 @@ static void st_mul(const struct fm_math_ops *ops, const struct selftest *s, u32 
 
 static void st_max(const struct fm_math_ops *ops, const struct selftest *s, u32 *out)
 {
-	void (*fn)(void *y, const void *a, const void *b, u32 n) = ops->max;
+	void (*fn)(void *y, const void *a, const void *b, u32 n) = ops->larger;
 
 	fn(out, s->a, s->b, ST_K);
 }

@@ -76,7 +76,7 @@ static void test_binary(void **state)
 		FOR_EACH_IMPL(ops) {
 			void (*fn)(void *, const void *, const void *, u32) =
 				which == 0 ? ops->add : which == 1 ? ops->sub :
-				which == 2 ? ops->mul : ops->max;
+				which == 2 ? ops->mul : ops->larger;
 
 			memset(y, 0xa5, sizeof(y));
 			fn(y + off, a + off, b, n);

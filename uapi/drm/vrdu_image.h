@@ -319,7 +319,7 @@ struct vrdu_agu {
 enum vrdu_node_kind {
 	/** @VRDU_NODE_LOAD: [in0 TOKEN HOLD] -> out0 EACH. Reads dense tiles. F = tiles of out0. */
 	VRDU_NODE_LOAD = 1,
-	/** @VRDU_NODE_STORE: in0 EACH -> [out0 TOKEN LAST]. Writes dense tiles. F = tiles of in0. */
+	/** @VRDU_NODE_STORE: in0 EACH -> [out0 TOKEN LAST]. Dense tiles. F = tiles of in0. */
 	VRDU_NODE_STORE = 2,
 	/**
 	 * @VRDU_NODE_GATHER: in0 I32 whole [1 or R x 1] HOLD, [in1 TOKEN HOLD]
