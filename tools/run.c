@@ -77,7 +77,8 @@ static void cost_of(struct run_cost *c, const struct snapshot *a, const struct s
 	c->involuntary = b->usage.ru_nivcsw - a->usage.ru_nivcsw;
 	subtract(&c->host, &a->host, &b->host, sizeof(c->host));
 	subtract(&c->device, &a->device.counters, &b->device.counters, sizeof(c->device));
-	c->device_ps = b->device.device_ps - a->device.device_ps;
+	/* Of this context alone; the device's clock also serves others. */
+	c->device_ps = b->device.counters.busy_ps - a->device.counters.busy_ps;
 }
 
 uint32_t run_positions(uint32_t context, uint32_t given, uint32_t want)

@@ -120,7 +120,8 @@ static void decode(const char *path, const struct setup *s, struct outcome *o)
 	must(vrdu_context_get_status(ctx, &after, sizeof(after)), &err);
 	must(vrdu_device_get_counters(dev, &c1, sizeof(c1)), &err);
 	collect(d, s, m, o);
-	o->device_ps = after.device_ps - before.device_ps;
+	o->device_ps = after.counters.busy_ps - before.counters.busy_ps;
+	assert_int_equal(after.device_ps - before.device_ps, o->device_ps);
 	o->calls = after.counters.calls - before.counters.calls;
 	o->submits = c1.submits - c0.submits;
 	decode_plan_destroy(p);
