@@ -230,7 +230,8 @@ static struct vrdu_bo *vrdu_bo_alloc(struct vrdu_device *vdev, u64 size, u32 fla
 		ret = vrdu_bo_get_pages(bo);
 	if (ret) {
 		drm_gem_object_put(&bo->base);
-		return ERR_PTR(ret);
+		/* shmem may say "no space" when it finds no inode: here that is a full tier. */
+		return ERR_PTR(ret == -ENOSPC ? -ENOMEM : ret);
 	}
 	return bo;
 }

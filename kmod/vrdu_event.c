@@ -9,6 +9,7 @@
 #include "vrdu_ctx.h"
 #include "vrdu_event.h"
 #include "vrdu_fw.h"
+#include "vrdu_trace.h"
 
 /* What the waiter of a fence shall see. */
 static int vrdu_event_errno(int error)
@@ -32,6 +33,7 @@ void vrdu_event_interrupt(struct vrdu_device *vdev)
 		struct vrdu_ctx *ctx = event.owner;
 
 		atomic64_inc(&ctx->file->stats.events);
+		trace_vrdu_event(vdev->instance, ctx->id, event.seqno, event.error);
 		vrdu_queue_complete(ctx, event.seqno, vrdu_event_errno(event.error));
 	}
 }

@@ -30,6 +30,7 @@
 #include "fm.h"
 #include "vrdu_event.h"
 #include "vrdu_fw.h"
+#include "vrdu_trace.h"
 #include "vrdu_vm.h"
 
 #ifdef CONFIG_X86
@@ -486,6 +487,7 @@ void vrdu_fw_queue_free(struct vrdu_fw_queue *q)
 void vrdu_fw_doorbell(struct vrdu_fw_queue *q, u64 tail)
 {
 	struct vrdu_fw *fw = q->vdev->fw;
+	bool woke;
 
 	/* Packets and arguments before the tail; pairs with the model's acquire. */
 	smp_store_release(q->desc.doorbell, tail);
@@ -493,10 +495,12 @@ void vrdu_fw_doorbell(struct vrdu_fw_queue *q, u64 tail)
 
 	/* The tail before the look at @asleep; pairs with vrdu_fw_sleep(). */
 	smp_mb();
-	if (READ_ONCE(fw->asleep) && xchg(&fw->asleep, 0)) {
+	woke = READ_ONCE(fw->asleep) && xchg(&fw->asleep, 0);
+	if (woke) {
 		atomic64_inc(&q->desc.stats->wakeups);
 		wake_up_process(fw->task);
 	}
+	trace_vrdu_doorbell(q->vdev->instance, tail, woke);
 }
 
 /**

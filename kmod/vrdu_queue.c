@@ -23,6 +23,7 @@
 #include "vrdu_fence.h"
 #include "vrdu_fw.h"
 #include "vrdu_program.h"
+#include "vrdu_trace.h"
 #include "vrdu_vm.h"
 
 #define VRDU_RING_MASK	(VRDU_RING_PACKETS - 1)
@@ -255,6 +256,7 @@ static void vrdu_queue_finish(struct vrdu_ctx *ctx, struct list_head *ended, int
 	spin_unlock_irqrestore(&ctx->lock, flags);
 
 	list_for_each_entry(sub, ended, node) {
+		trace_vrdu_fence(ctx->vdev->instance, ctx->id, sub->last, error);
 		vrdu_fence_signal(sub->fence, error);
 		error = other_error;
 	}

@@ -17,6 +17,7 @@
 #include "vrdu_ctx.h"
 #include "vrdu_fence.h"
 #include "vrdu_program.h"
+#include "vrdu_trace.h"
 
 /**
  * struct vrdu_out - an out sync.
@@ -253,6 +254,8 @@ static int vrdu_submit_locked(struct vrdu_ctx *ctx, struct vrdu_sub *sub,
 		/* sub stays valid: it is freed under submit_lock only. */
 		atomic64_inc(&ctx->file->stats.submits);
 		atomic64_add(desc->nr_calls, &ctx->file->stats.calls);
+		trace_vrdu_submit(ctx->vdev->instance, ctx->id, sub->last, desc->nr_calls,
+				  sub->nr_in);
 		if (atomic_dec_and_test(&sub->pending))
 			vrdu_queue_advance(ctx);
 		vrdu_out_publish(out, desc->nr_out, sub->fence);
