@@ -210,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static struct mk *example(uint32_t i)
 {
-	switch (i % 8) {
+	switch (i % 9) {
 	case 0:
 		return mk_add();
 	case 1:
@@ -224,6 +224,8 @@ static struct mk *example(uint32_t i)
 	case 5:
 		return mk_in_place();
 	case 6:
+		return mk_looped();
+	case 7:
 		return mk_tabled(10);
 	default:
 		return mk_kinds();

@@ -31,14 +31,32 @@ static inline struct mk *mk_add(void)
 	return m;
 }
 
-/* x += y, tile by tile, and a copy of y. */
+/* x += y, tile by tile, and a copy of y; there is room behind x. */
 static inline struct mk *mk_in_place(void)
 {
 	struct mk *m = mk_add();
 
 	mk_symbol_of(m, "x")->access = MK_RW;
+	mk_symbol_of(m, "x")->bytes = 8192;
 	mk_agu_of(m, "stz")->symbol = 0;
 	mk_store(m, "sty", mk_agu(m, 2, 0, 64), 1);
+	return m;
+}
+
+/* x[i] += y for 4 pieces of x behind each other, a tile each; the loop is pipelined. */
+static inline struct mk *mk_looped(void)
+{
+	struct mk *m = mk_in_place();
+	uint32_t i;
+
+	for (i = 0; i < m->n_streams; i++)
+		m->streams[i].tile_rows = 32;
+	m->n_seq = 0;
+	mk_loop(m, mk_extent(m, 4));
+	mk_run(m, 0);
+	mk_end(m);
+	mk_agu_of(m, "ldx")->loop_stride[0] = 2048;
+	mk_agu_of(m, "stz")->loop_stride[0] = 2048;
 	return m;
 }
 
@@ -89,7 +107,8 @@ static inline struct mk *mk_attention(uint32_t max, uint32_t layers)
 {
 	struct mk *m = mk_new("attention");
 	int par = mk_symbol(m, "params", MK_R, 16), q = mk_symbol(m, "q", MK_R, 128ull * layers);
-	int k = mk_symbol(m, "k", MK_R, 64ull * layers), v = mk_symbol(m, "v", MK_R, 64ull * layers);
+	int k = mk_symbol(m, "k", MK_R, 64ull * layers);
+	int v = mk_symbol(m, "v", MK_R, 64ull * layers);
 	int kc = mk_symbol(m, "kcache", MK_RW, 64ull * max * layers);
 	int vc = mk_symbol(m, "vcache", MK_RW, 64ull * max * layers);
 	int y = mk_symbol(m, "y", MK_W, 128ull * layers);

@@ -77,6 +77,9 @@ static inline void check_refused(const char *file, int line, struct mk *m,
 	check_text(file, line, ret, text, expect);
 }
 
+/* No change. */
+#define AS_IS	((void)0)
+
 /* @base with @change (statements on m) is accepted. */
 #define ACCEPT(base, change)						\
 	do {								\

@@ -26,8 +26,8 @@ static void fork_and_join(void **state)
 {
 	(void)state;
 	/* Softmax gives nothing before it has all 4 tiles, the product frees none before. */
-	ACCEPT(fork_join(4), );
-	REFUSE(fork_join(3), ,
+	ACCEPT(fork_join(4), AS_IS);
+	REFUSE(fork_join(3), AS_IS,
 	       "attn: node 8 \"scores\" (attn_scores): deadlock: stalls at firing 3 of 4 in iteration 0: "
 	       "out0 \"scores\" is full with 3 tiles, and node 12 \"mix\" waits for this node before it");
 	/* 3 tiles are enough for 48 rows. */
@@ -40,7 +40,8 @@ static void fork_and_join(void **state)
 static void cycles(void **state)
 {
 	(void)state;
-	REFUSE(mk_kinds(), NODE("angles")->in[0] = 13, "deadlock: stalls at firing 0 of", "is empty, and");
+	REFUSE(mk_kinds(), NODE("angles")->in[0] = 13, "deadlock: stalls at firing 0 of",
+	       "is empty, and");
 	/* A node that reads what it writes. */
 	REFUSE(mk_add(), (NODE("add")->in[1] = 2, mk_store(m, "sty",
 	       mk_agu(m, mk_symbol(m, "copy", MK_W, 2048), 0, 64), 1)),
@@ -71,12 +72,12 @@ static void carried(void **state)
 	(void)state;
 	ACCEPT(mk_accumulate(1), STREAM("old")->depth = 1);
 	/* Once: given, taken. Twice: a tile is given while the one before is still there. */
-	ACCEPT(hold_on(1, 1), );
-	REFUSE(hold_on(1, 2), ,
+	ACCEPT(hold_on(1, 1), AS_IS);
+	REFUSE(hold_on(1, 2), AS_IS,
 	       "loop: node 0 \"carry\" (carry): deadlock: stalls at firing 0 of 1 in iteration 1: out0 \"s\" "
 	       "is full with 1 tiles, and node 0 \"carry\" waits for this node");
-	ACCEPT(hold_on(2, 2), );
-	ACCEPT(hold_on(2, 1000), );
+	ACCEPT(hold_on(2, 2), AS_IS);
+	ACCEPT(hold_on(2, 1000), AS_IS);
 }
 
 static void too_large(void **state)

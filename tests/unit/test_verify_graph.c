@@ -9,12 +9,15 @@
 static void examples_are_valid(void **state)
 {
 	(void)state;
-	ACCEPT(mk_add(), );
-	ACCEPT(mk_accumulate(4), );
-	ACCEPT(mk_accumulate(1), );
-	ACCEPT(mk_attention(64, 1), );
-	ACCEPT(mk_attention(200, 7), );
-	ACCEPT(mk_kinds(), );
+	ACCEPT(mk_add(), AS_IS);
+	ACCEPT(mk_accumulate(4), AS_IS);
+	ACCEPT(mk_accumulate(1), AS_IS);
+	ACCEPT(mk_attention(64, 1), AS_IS);
+	ACCEPT(mk_attention(200, 7), AS_IS);
+	ACCEPT(mk_kinds(), AS_IS);
+	ACCEPT(mk_in_place(), AS_IS);
+	ACCEPT(mk_looped(), AS_IS);
+	ACCEPT(mk_tabled(10), AS_IS);
 }
 
 /* ---- streams --------------------------------------------------------- */
@@ -28,7 +31,8 @@ static void streams(void **state)
 	REFUSE(mk_add(), STREAM("sy")->depth = 257, "main: stream 1 \"sy\": depth is 257");
 	REFUSE(mk_add(), STREAM("sy")->rows = 1, "stream 1 \"sy\": rows is extent 1, there are 1");
 	REFUSE(mk_add(), STREAM("sy")->outer = 0, "stream 1 \"sy\": outer is 0");
-	REFUSE(mk_add(), STREAM("sy")->tile_rows = 0, "stream 1 \"sy\": outer is 1 and tile_rows is 0");
+	REFUSE(mk_add(), STREAM("sy")->tile_rows = 0,
+	       "stream 1 \"sy\": outer is 1 and tile_rows is 0");
 	REFUSE(mk_add(), STREAM("sy")->cols = 0, "stream 1 \"sy\": has 0 columns");
 	REFUSE(mk_add(), STREAM("sy")->cols = VRDU_MAX_TILE_BYTES / 32 + 1,
 	       "stream 1 \"sy\": tile of 8 x 2097153 f32");
@@ -70,7 +74,8 @@ static void nodes(void **state)
 	REFUSE(mk_add(), NODE("stz")->agu2 = 0, "(store): has no use for a second address");
 	REFUSE(mk_add(), NODE("add")->agu2 = 0, "(ew): has no use for a second address");
 	REFUSE(mk_add(), NODE("ldy")->agu = 3, "node 1 \"ldy\" (load): agu is 3, there are 3");
-	REFUSE(mk_add(), NODE("ldy")->agu = 0, "node 1 \"ldy\" (load): agu is 0, which \"ldx\" uses");
+	REFUSE(mk_add(), NODE("ldy")->agu = 0,
+	       "node 1 \"ldy\" (load): agu is 0, which \"ldx\" uses");
 	REFUSE(mk_accumulate(4), NODE("carry")->agu2 = 99, "(carry): agu2 is 99, there are 3");
 	REFUSE(mk_accumulate(4), NODE("carry")->agu2 = NODE("carry")->agu,
 	       "(carry): agu2 is 1, which \"carry\" uses");
@@ -123,9 +128,11 @@ static void rates(void **state)
 	REFUSE(mk_add(), STREAM("sy")->outer = 2,
 	       "node 2 \"add\" (ew): in1 \"sy\" has 2 groups of 32 to 32 rows in tiles of 8, "
 	       "in0 \"sx\" has 1 of 32 to 32 in tiles of 8");
-	REFUSE(mk_add(), STREAM("sz")->tile_rows = 16, "out0 \"sz\" has 1 groups of 32 to 32 rows in "
+	REFUSE(mk_add(), STREAM("sz")->tile_rows = 16,
+	       "out0 \"sz\" has 1 groups of 32 to 32 rows in "
 	       "tiles of 16");
-	REFUSE(mk_add(), STREAM("sy")->rows = mk_extent(m, 24), "in1 \"sy\" has 1 groups of 24 to 24");
+	REFUSE(mk_add(), STREAM("sy")->rows = mk_extent(m, 24),
+	       "in1 \"sy\" has 1 groups of 24 to 24");
 	/* Equal bounds are not equal values. */
 	REFUSE(mk_add(), (STREAM("sx")->rows = mk_param(m, 0, 0, 0, 1, 32),
 			  STREAM("sy")->rows = mk_param(m, 0, 4, 0, 1, 32)),
@@ -155,8 +162,10 @@ static void whole(void **state)
 	REFUSE(mk_kinds(), (STREAM("h")->tile_rows = 3), "(matmul): out0 \"h\" has 1 groups of 2");
 	/* In one tile at the most is whole, however many rows there are. */
 	ACCEPT(mk_kinds(), STREAM("h")->tile_rows = 5);
-	REFUSE(mk_attention(64, 1), STREAM("q")->outer = 2, "(attn_scores): in0 \"q\" has 2 groups");
-	REFUSE(mk_attention(64, 1), STREAM("y")->outer = 2, "(attn_values): out0 \"y\" has 2 groups");
+	REFUSE(mk_attention(64, 1), STREAM("q")->outer = 2,
+	       "(attn_scores): in0 \"q\" has 2 groups");
+	REFUSE(mk_attention(64, 1), STREAM("y")->outer = 2,
+	       "(attn_values): out0 \"y\" has 2 groups");
 	REFUSE(mk_kinds(), STREAM("ids")->tile_rows = 2, "(gather): in0 \"ids\" has 1 groups of 2");
 }
 
@@ -186,11 +195,14 @@ static void shape_matmul(void **state)
 static void shape_attention(void **state)
 {
 	(void)state;
-	REFUSE(mk_attention(64, 1), NODE("scores")->p[0] = 0, "(attn_scores): p[0] is 0, must be a");
-	REFUSE(mk_attention(64, 1), NODE("scores")->p[0] = 3, "(attn_scores): p[0] is 3, must be a");
+	REFUSE(mk_attention(64, 1), NODE("scores")->p[0] = 0,
+	       "(attn_scores): p[0] is 0, must be a");
+	REFUSE(mk_attention(64, 1), NODE("scores")->p[0] = 3,
+	       "(attn_scores): p[0] is 3, must be a");
 	REFUSE(mk_attention(64, 1), NODE("scores")->p[1] = 0, "(attn_scores): p[1] is 0, must be");
 	REFUSE(mk_attention(64, 1), NODE("scores")->p[2] = 0, "(attn_scores): p[2] is 0, must be");
-	REFUSE(mk_attention(64, 1), NODE("scores")->p[2] = 4, "in0 \"q\" has 32 columns, must have 16");
+	REFUSE(mk_attention(64, 1), NODE("scores")->p[2] = 4,
+	       "in0 \"q\" has 32 columns, must have 16");
 	REFUSE(mk_attention(64, 1), NODE("scores")->p[1] = 4,
 	       "in1 \"keys\" has 16 columns, must have 32");
 	REFUSE(mk_attention(64, 1),
@@ -201,8 +213,10 @@ static void shape_attention(void **state)
 	       "in0 \"q\" has 2 to 2 rows, must have 1: the groups of in1");
 	REFUSE(mk_attention(64, 1), NODE("sum")->p[2] = 4, "(attn_values): in1 \"values\" has 16");
 	REFUSE(mk_attention(64, 1), NODE("sum")->p[3] = 1, "(attn_values): p[3] is unused");
-	REFUSE(mk_attention(64, 1), NODE("sum")->p[0] = 2, "in0 \"probs\" has 4 columns, must have 2");
-	REFUSE(mk_attention(64, 1), STREAM("y")->cols = 16, "out0 \"y\" has 16 columns, must have 32");
+	REFUSE(mk_attention(64, 1), NODE("sum")->p[0] = 2,
+	       "in0 \"probs\" has 4 columns, must have 2");
+	REFUSE(mk_attention(64, 1), STREAM("y")->cols = 16,
+	       "out0 \"y\" has 16 columns, must have 32");
 	REFUSE(mk_attention(64, 1),
 	       (STREAM("y")->rows = mk_extent(m, 2), STREAM("y")->tile_rows = 2),
 	       "(attn_values): out0 \"y\" has 2 to 2 rows, must have 1: the groups of in0");
@@ -234,10 +248,12 @@ static void layouts(void **state)
 static void shape_indexed(void **state)
 {
 	(void)state;
-	REFUSE(mk_kinds(), STREAM("ids")->cols = 2, "(gather): in0 \"ids\" has 2 columns, must have 1");
+	REFUSE(mk_kinds(), STREAM("ids")->cols = 2,
+	       "(gather): in0 \"ids\" has 2 columns, must have 1");
 	REFUSE(mk_kinds(), STREAM("ids")->rows = mk_extent(m, 2),
 	       "(gather): in0 \"ids\" has 2 to 2 rows", "out0 \"emb\" has 1 to 4");
-	REFUSE(mk_attention(64, 1), STREAM("pos")->cols = 2, "(scatter): in0 \"pos\" has 2 columns");
+	REFUSE(mk_attention(64, 1), STREAM("pos")->cols = 2,
+	       "(scatter): in0 \"pos\" has 2 columns");
 	REFUSE(mk_attention(64, 1), (STREAM("pos")->rows = mk_extent(m, 2),
 				     STREAM("pos")->tile_rows = 2),
 	       "(scatter): in0 \"pos\" has 2 to 2 rows", "in1 \"k\" has 1 to 1");
@@ -250,8 +266,10 @@ static void shape_carry(void **state)
 	REFUSE(mk_accumulate(4), NODE("carry")->p[0] = 1, "p[0] is 1, but there is an address");
 	ACCEPT(mk_accumulate(4), (m->agus[1] = m->agus[2], m->n_agus--, NODE("carry")->p[0] = 1,
 				  NODE("carry")->agu = VRDU_NONE, NODE("carry")->agu2 = 1));
-	REFUSE(mk_accumulate(4), NODE("carry")->agu = VRDU_NONE, "p[0] is 0, but there is no address");
-	REFUSE(mk_accumulate(4), STREAM("old")->cols = 8, "(carry): in0 \"new\" has 16 columns, must");
+	REFUSE(mk_accumulate(4), NODE("carry")->agu = VRDU_NONE,
+	       "p[0] is 0, but there is no address");
+	REFUSE(mk_accumulate(4), STREAM("old")->cols = 8,
+	       "(carry): in0 \"new\" has 16 columns, must");
 	REFUSE(mk_accumulate(4), (STREAM("new")->outer = 2, STREAM("old")->outer = 2,
 				  STREAM("sw")->outer = 2), "(carry): in0 \"new\" has 2 groups");
 	REFUSE(mk_accumulate(1), STREAM("new")->depth = 3,
@@ -268,19 +286,24 @@ static void shape_rows(void **state)
 	REFUSE(mk_kinds(), STREAM("xn")->cols = 16, "(rmsnorm): out0 \"xn\" has 16 columns");
 	REFUSE(mk_kinds(), NODE("angles")->p[0] = 0, "(rope_row): p[0] is 0, must be even");
 	REFUSE(mk_kinds(), NODE("angles")->p[0] = 7, "(rope_row): p[0] is 7, must be even");
-	REFUSE(mk_kinds(), NODE("angles")->p[0] = 6, "(rope_row): out0 \"rows\" has 8 columns, must");
+	REFUSE(mk_kinds(), NODE("angles")->p[0] = 6,
+	       "(rope_row): out0 \"rows\" has 8 columns, must");
 	REFUSE(mk_kinds(), NODE("rope")->p[0] = 0, "(rope): p[0] is 0, must be even");
-	REFUSE(mk_kinds(), NODE("rope")->p[0] = 6, "(rope): p[0] is 6, must be even, positive and a");
-	REFUSE(mk_kinds(), NODE("rope")->p[0] = 16, "(rope): in1 \"rows\" has 8 columns, must have 16");
+	REFUSE(mk_kinds(), NODE("rope")->p[0] = 6,
+	       "(rope): p[0] is 6, must be even, positive and a");
+	REFUSE(mk_kinds(), NODE("rope")->p[0] = 16,
+	       "(rope): in1 \"rows\" has 8 columns, must have 16");
 	REFUSE(mk_kinds(), NODE("rope")->p[1] = 2, "(rope): p[1] is 2, must be 0 (pairs)");
 	/* Rows of another stream that happen to have the same bounds. */
 	REFUSE(mk_kinds(), (STREAM("rows")->rows = mk_param(m, 0, 0, 0, 1, 4),
 			    mk_stream(m, "pos", VRDU_ELEM_I32, 2, 1, STREAM("rows")->rows, 4, 1),
-			    mk_load(m, "ldpos", mk_agu(m, 0, 0, 4), 19), NODE("angles")->in[0] = 19),
+			    mk_load(m,
+	       "ldpos", mk_agu(m, 0, 0, 4), 19), NODE("angles")->in[0] = 19),
 	       "(rope): in1 \"rows\" has 1 to 4 rows (extent", "in0 \"xn\" has 1 to 4 (extent");
 	ACCEPT(mk_kinds(), (STREAM("rows")->rows = mk_extent(m, 1),
 			    mk_stream(m, "pos", VRDU_ELEM_I32, 2, 1, STREAM("rows")->rows, 4, 1),
-			    mk_load(m, "ldpos", mk_agu(m, 0, 0, 4), 19), NODE("angles")->in[0] = 19));
+			    mk_load(m,
+	       "ldpos", mk_agu(m, 0, 0, 4), 19), NODE("angles")->in[0] = 19));
 	REFUSE(mk_kinds(), STREAM("xr")->cols = 16, "(rope): out0 \"xr\" has 16 columns");
 	REFUSE(mk_kinds(), NODE("max")->p[0] = 2, "(reduce): p[0] is 2, must be a reduction");
 	REFUSE(mk_kinds(), STREAM("top")->cols = 2, "(reduce): out0 \"top\" has 2 columns");
@@ -292,9 +315,12 @@ static void shape_ew(void **state)
 	(void)state;
 	REFUSE(mk_add(), NODE("add")->p[0] = 8, "(ew): p[0] is 8, must be an elementwise");
 	REFUSE(mk_add(), NODE("add")->p[1] = 1, "(ew): p[1] is 1, must be 0: no immediate");
-	REFUSE(mk_add(), NODE("add")->p[0] = VRDU_EW_IADD, "in0 \"sx\" is of type f32, must be i32");
-	REFUSE(mk_add(), STREAM("sy")->elem = VRDU_ELEM_I32, "in1 \"sy\" is of type i32, must be f32");
-	REFUSE(mk_add(), STREAM("sz")->elem = VRDU_ELEM_I32, "out0 \"sz\" is of type i32, must be f32");
+	REFUSE(mk_add(), NODE("add")->p[0] = VRDU_EW_IADD,
+	       "in0 \"sx\" is of type f32, must be i32");
+	REFUSE(mk_add(), STREAM("sy")->elem = VRDU_ELEM_I32,
+	       "in1 \"sy\" is of type i32, must be f32");
+	REFUSE(mk_add(), STREAM("sz")->elem = VRDU_ELEM_I32,
+	       "out0 \"sz\" is of type i32, must be f32");
 	REFUSE(mk_add(), STREAM("sy")->cols = 8, "(ew): in1 \"sy\" has 8 columns, must have 16");
 	REFUSE(mk_add(), STREAM("sz")->cols = 8, "(ew): out0 \"sz\" has 8 columns, must have 16");
 	REFUSE(mk_kinds(), NODE("inc")->in[1] = 12, "(ew): in1 must be absent: iadd_imm");
@@ -310,11 +336,13 @@ static void shape_cast(void **state)
 	       "node 19 \"narrow\" (cast): out0 \"deqb\" is of type f32, must be bf16");
 	REFUSE(mk_kinds(), (STREAM("deq")->elem = VRDU_ELEM_BF16),
 	       "node 18 \"dequant\" (cast): out0 \"deq\" is of type bf16, must be f32");
-	REFUSE(mk_kinds(), STREAM("emb")->cols = 16, "(cast): out0 \"x\" has 32 columns, must have 16");
+	REFUSE(mk_kinds(), STREAM("emb")->cols = 16,
+	       "(cast): out0 \"x\" has 32 columns, must have 16");
 	REFUSE(mk_kinds(), NODE("widen")->in[1] = 4, "(cast): in1 must be absent");
 	REFUSE(mk_kinds(), NODE("widen")->p[0] = 4, "(cast): p[0] is 4, must be 0: no scales");
 	REFUSE(mk_kinds(), NODE("dequant")->p[0] = 0, "(cast): p[0] is 0, must be the values");
-	REFUSE(mk_kinds(), NODE("dequant")->p[0] = 8, "(cast): in1 \"q8s\" has 4 columns, must have 8");
+	REFUSE(mk_kinds(), NODE("dequant")->p[0] = 8,
+	       "(cast): in1 \"q8s\" has 4 columns, must have 8");
 	REFUSE(mk_kinds(), (NODE("dequant")->in[1] = VRDU_NONE, mk_store(m, "x",
 	       mk_agu(m, mk_symbol(m, "o", MK_W, 512), 0, 16), 16)), "(cast): in1 is missing");
 }
@@ -331,11 +359,13 @@ static void sites(void **state)
 	REFUSE(mk_add(), NODE("add")->units = 0, "(ew): sits on 0 PCUs from 0 on");
 	REFUSE(mk_add(), NODE("add")->units = ~0u, "(ew): sits on 4294967295 PCUs");
 	REFUSE(mk_add(), NODE("add")->site = 64, "(ew): sits on 1 PCUs from 64 on");
-	REFUSE(mk_add(), NODE("ldx")->site = 48, "(load): sits on 1 AGCUs from 48 on, the fabric has 48");
+	REFUSE(mk_add(), NODE("ldx")->site = 48,
+	       "(load): sits on 1 AGCUs from 48 on, the fabric has 48");
 	REFUSE(mk_add(), NODE("ldx")->units = 2, "(load): sits on 2 AGCUs, must be 1");
 	REFUSE(mk_add(), (NODE("ldx")->site = 7, NODE("stz")->site = 7),
 	       "node 3 \"stz\" (store): sits on AGCU 7, which \"ldx\" occupies");
-	REFUSE(mk_kinds(), (NODE("norm")->site = 20, NODE("norm")->units = 3, NODE("rope")->site = 22),
+	REFUSE(mk_kinds(), (NODE("norm")->site = 20, NODE("norm")->units = 3,
+	       NODE("rope")->site = 22),
 	       "node 6 \"rope\" (rope): sits on PCU 22, which \"norm\" occupies");
 	REFUSE(mk_add(), NODE("add")->pmus = 1, "(ew): has no scratch, but 1 PMUs from 0 on");
 	REFUSE(mk_add(), NODE("add")->pmu = 1, "(ew): has no scratch, but 0 PMUs from 1 on");
@@ -351,7 +381,8 @@ static void buffers(void **state)
 			  STREAM("sy")->pmus = 1),
 	       "stream 1 \"sy\": sits on PMU 6, which \"sx\" occupies");
 	/* 128 tiles of 512 bytes fill a PMU. */
-	ACCEPT(mk_add(), (STREAM("sx")->depth = 128, STREAM("sx")->pmu = 9, STREAM("sx")->pmus = 1));
+	ACCEPT(mk_add(), (STREAM("sx")->depth = 128, STREAM("sx")->pmu = 9,
+	       STREAM("sx")->pmus = 1));
 	REFUSE(mk_add(), (STREAM("sx")->depth = 129, STREAM("sx")->pmu = 9, STREAM("sx")->pmus = 1),
 	       "stream 0 \"sx\": needs 66048 bytes, its 1 PMUs hold 65536");
 }
@@ -360,7 +391,7 @@ static void scratch(void **state)
 {
 	(void)state;
 	/* 4 columns of 4 bytes: 4096 rows fill a PMU. */
-	ACCEPT(mk_attention(4096, 1), );
+	ACCEPT(mk_attention(4096, 1), AS_IS);
 	REFUSE(mk_attention(4097, 1), (NODE("softmax")->pmu = 50, NODE("softmax")->pmus = 1),
 	       "(softmax): needs 65552 bytes, its 1 PMUs hold 65536");
 	REFUSE(mk_attention(64, 1), NODE("softmax")->pmu = 0, "(softmax): sits on 0 PMUs");
