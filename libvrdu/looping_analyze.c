@@ -228,15 +228,14 @@ static uint32_t nesting(const struct vrdu_image *image)
 	return max;
 }
 
+_Static_assert(VRDU_GRAPH_MAX <= VRDU_MAX_TRIP, "a run of calls is never too long for a loop");
+
 static int check_form(struct loop_cand *c, uint32_t min_trips)
 {
 	uint32_t i;
 
 	if (c->trips < min_trips)
 		return loop_refuse(c, "only %u iterations, %u are wanted", c->trips, min_trips);
-	if (c->trips > VRDU_MAX_TRIP)
-		return loop_refuse(c, "%u iterations, a loop has at most %u", c->trips,
-				   VRDU_MAX_TRIP);
 	for (i = 0; i < c->period; i++) {
 		if (c->items[i]->flags != c->items[0]->flags)
 			return loop_refuse(c, "its calls have different flags");

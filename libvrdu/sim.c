@@ -150,6 +150,11 @@ static void sim_parallel(void *host, void (*fn)(void *arg, u32 part), void *arg,
 	vrdu_pool_run(sd->pool, fn, arg, parts);
 }
 
+static u64 sim_now(void)
+{
+	return vrdu_now();
+}
+
 static struct fm_program *sim_program(void *owner, u32 id)
 {
 	struct sim_context *sc = owner;
@@ -238,6 +243,7 @@ static int sim_open(struct vrdu_device *dev, const char *where,
 		goto fail;
 	}
 	sd->host_ops.translate = sim_translate;
+	sd->host_ops.now = sim_now;
 	if (opts->threads > 1) {
 		ret = vrdu_pool_create(opts->threads, &sd->pool);
 		if (ret)

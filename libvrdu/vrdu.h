@@ -307,7 +307,10 @@ struct vrdu_stream_desc {
 VRDU_API int vrdu_builder_stream(struct vrdu_builder *b, const char *name,
 				 const struct vrdu_stream_desc *desc);
 
-/** vrdu_builder_agu() - an address generator; row_stride 0 is filled in as dense. Return: index. */
+/**
+ * vrdu_builder_agu() - an address generator for one node. A row_stride of 0 is filled in
+ * as dense for LOAD, STORE and CARRY. Return: index.
+ */
 VRDU_API int vrdu_builder_agu(struct vrdu_builder *b, const struct vrdu_agu *agu);
 
 /**
@@ -387,8 +390,9 @@ struct vrdu_point {
 /**
  * vrdu_submit() - put calls into the context's queue, in order, all or nothing.
  * @calls: 1 … max_calls of the device; one ioctl.
- * @waits: Points to wait for first.
- * @signals: Points to signal afterwards.
+ * @waits: Points to wait for first; something must have been submitted or
+ *	signalled for each (-EINVAL otherwise). At most 63.
+ * @signals: Points to signal afterwards, also when a call fails. At most 63.
  * @seqno: Sequence number of the last call; may be NULL.
  */
 VRDU_API int vrdu_submit(struct vrdu_context *ctx, const struct vrdu_call *calls, uint32_t n,
@@ -399,8 +403,9 @@ VRDU_API int vrdu_submit(struct vrdu_context *ctx, const struct vrdu_call *calls
  * vrdu_wait() - until call @seqno has completed: looks at the status page for
  * the device's spin time, then blocks.
  *
- * Return: 0, -ETIME, or the context's error (-EIO fault, -ECANCELED, -ENODEV …);
- * vrdu_last_error() then names program, node and address.
+ * Return: 0, -ETIME, or the context's error: -EFAULT memory, index or size fault,
+ * -EINVAL overlapping arguments, -ECANCELED, -ENODEV …; vrdu_last_error() then
+ * names program, node and address.
  */
 VRDU_API int vrdu_wait(struct vrdu_context *ctx, uint64_t seqno, int64_t deadline);
 

@@ -7,6 +7,7 @@
 #ifndef KIT_H
 #define KIT_H
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -203,15 +204,17 @@ static inline struct vrdu_program *kit_add(struct vrdu_context *ctx, const char 
 		.elem = VRDU_ELEM_F32, .tile = tile, .cols = 16,
 		.rows = OK(vrdu_builder_extent(b, n / 16)),
 	};
-	uint32_t x, w, y;
+	uint32_t x, w, y, a, c;
 
 	x = OK(vrdu_builder_symbol(b, "x", in_place ? VRDU_SYMBOL_READ | VRDU_SYMBOL_WRITE :
 						      VRDU_SYMBOL_READ, n * 4));
 	w = OK(vrdu_builder_symbol(b, "w", VRDU_SYMBOL_READ, n * 4));
 	y = in_place ? x : (uint32_t)OK(vrdu_builder_symbol(b, "y", VRDU_SYMBOL_WRITE, n * 4));
 	OK(vrdu_builder_section(b, "main"));
-	kit_store(b, y, 0, kit_ew(b, VRDU_EW_ADD, 0, kit_load(b, x, 0, s), kit_load(b, w, 0, s),
-				  s));
+	/* One by one: the order of the nodes shall not be the compiler's choice. */
+	a = kit_load(b, x, 0, s);
+	c = kit_load(b, w, 0, s);
+	kit_store(b, y, 0, kit_ew(b, VRDU_EW_ADD, 0, a, c, s));
 	return kit_program(ctx, b);
 }
 
