@@ -301,7 +301,9 @@ int vrdu_bo_mmap_offset(struct drm_file *file, u32 handle, u64 *offset)
  * @handle: GEM handle.
  *
  * Every object with a handle is a buffer: control pages have none, and foreign
- * dma-bufs cannot be imported. Return: the buffer or NULL.
+ * dma-bufs cannot be imported.
+ *
+ * Return: the buffer or NULL.
  */
 struct vrdu_bo *vrdu_bo_lookup(struct drm_file *file, u32 handle)
 {

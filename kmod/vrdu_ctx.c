@@ -124,7 +124,9 @@ static void vrdu_ctx_end(struct vrdu_ctx *ctx, struct drm_file *file)
  * @status_offset: Out: mmap() offset of the status page.
  *
  * Inside drm_dev_enter(), so that an unplug either finds the context in the
- * device's list or lets none be made. Return: 0, -ENODEV, -ENOSPC, -ENOMEM.
+ * device's list or lets none be made.
+ *
+ * Return: 0, -ENODEV, -ENOSPC, -ENOMEM.
  */
 int vrdu_ctx_create(struct drm_file *file, u32 *id, u64 *status_offset)
 {

@@ -508,7 +508,9 @@ void vrdu_fw_doorbell(struct vrdu_fw_queue *q, u64 tail)
  * @vdev: Device.
  * @event: Out.
  *
- * Event handler only. Return: false when there is none.
+ * Event handler only.
+ *
+ * Return: false when there is none.
  */
 bool vrdu_fw_event_pop(struct vrdu_device *vdev, struct vrdu_event *event)
 {
@@ -528,7 +530,9 @@ bool vrdu_fw_event_pop(struct vrdu_device *vdev, struct vrdu_event *event)
  * @vdev: Device.
  * @stats: The file's counters.
  *
- * Contains the present serve up to now. Return: nanoseconds, monotonic.
+ * Contains the present serve up to now.
+ *
+ * Return: nanoseconds, monotonic.
  */
 u64 vrdu_fw_busy_ns(struct vrdu_device *vdev, struct vrdu_stats *stats)
 {

@@ -160,6 +160,8 @@ u32 vrdu_program_count(struct vrdu_ctx *ctx)
  * @id: Handle, from a packet.
  *
  * Device thread. The submission that the packet belongs to holds the program.
+ *
+ * Return: the program or NULL.
  */
 struct fm_program *vrdu_program_device_lookup(void *owner, u32 id)
 {

@@ -432,7 +432,9 @@ static bool vrdu_xlate_covers(const struct vrdu_xlate *e, u64 addr, u64 last, u3
  * @len: Bytes, > 0.
  * @access: FM_ACCESS_* bits.
  *
- * Device thread only; does not sleep. Return: host address or NULL.
+ * Device thread only; does not sleep.
+ *
+ * Return: host address or NULL.
  */
 void *vrdu_vm_translate(void *cookie, u64 addr, u64 len, u32 access)
 {

@@ -11,6 +11,20 @@ struct vrdu_fw_queue;
 struct vrdu_xlate_table;
 
 /**
+ * struct vrdu_xlate - an entry of the lookup table.
+ * @start: First device address.
+ * @last: Last device address.
+ * @host: Where @start is in kernel memory.
+ * @access: FM_ACCESS_* bits allowed.
+ */
+struct vrdu_xlate {
+	u64 start;
+	u64 last;
+	u8 *host;
+	u32 access;
+};
+
+/**
  * struct vrdu_vm - a device address space.
  * @base: What is mapped where, driver side; under @lock.
  * @lock: Serialises changes.
@@ -34,19 +48,7 @@ struct vrdu_vm {
 	u64 generation;
 
 	u64 hit_generation;
-	/**
-	 * struct vrdu_xlate - an entry of the lookup table.
-	 * @start: First device address.
-	 * @last: Last device address.
-	 * @host: Where @start is in kernel memory.
-	 * @access: FM_ACCESS_* bits allowed.
-	 */
-	struct vrdu_xlate {
-		u64 start;
-		u64 last;
-		u8 *host;
-		u32 access;
-	} hit;
+	struct vrdu_xlate hit;
 };
 
 struct vrdu_vm *vrdu_vm_create(struct vrdu_device *vdev);
