@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vrdu selftest: submission: results, order, syncs, faults, ring space. */
+#include <linux/dma-buf.h>
 #include "vrdu_test.h"
 #include "kselftest_harness.h"
 
@@ -128,6 +129,99 @@ TEST_F_TIMEOUT(submit, in_fence_pending, 120)
 	EXPECT_EQ(1, job_fence_status(&self->job));
 	EXPECT_EQ(6, self->job.status->completed);
 	job_fini(&slow);
+}
+
+/* From <drm/vgem_drm.h>, as far as needed. */
+struct test_vgem_attach {
+	__u32 handle;
+	__u32 flags;
+	__u32 out_fence;
+	__u32 pad;
+};
+
+struct test_vgem_signal {
+	__u32 fence;
+	__u32 flags;
+};
+
+#define TEST_VGEM_ATTACH	DRM_IOWR(DRM_COMMAND_BASE + 1, struct test_vgem_attach)
+#define TEST_VGEM_SIGNAL	DRM_IOW(DRM_COMMAND_BASE + 2, struct test_vgem_signal)
+
+static int vgem_open(void)
+{
+	char name[16] = "", path[64];
+	int i, fd;
+
+	for (i = 0; i < 16; i++) {
+		struct drm_version v = { .name = name, .name_len = sizeof(name) - 1 };
+
+		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
+		fd = open(path, O_RDWR);
+		if (fd < 0)
+			continue;
+		if (!vioctl(fd, DRM_IOCTL_VERSION, &v) && !strncmp(name, "vgem", 4))
+			return fd;
+		close(fd);
+	}
+	return -1;
+}
+
+/* A fence of another driver, in a syncobj of @fd: its handle, or 0. */
+static uint32_t vgem_fence(int fd, int vgem, uint32_t *out_fence)
+{
+	struct drm_mode_create_dumb dumb = { .height = 1, .width = 64, .bpp = 32 };
+	struct dma_buf_export_sync_file sync = { .flags = DMA_BUF_SYNC_RW };
+	struct drm_syncobj_handle import = {
+		.flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE,
+	};
+	struct test_vgem_attach attach = { .flags = 1 };
+	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC };
+
+	if (vioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb))
+		return 0;
+	attach.handle = dumb.handle;
+	prime.handle = dumb.handle;
+	if (vioctl(vgem, TEST_VGEM_ATTACH, &attach) ||
+	    vioctl(vgem, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime) ||
+	    vioctl(prime.fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &sync))
+		return 0;
+	*out_fence = attach.out_fence;
+	import.handle = syncobj_create(fd);
+	import.fd = sync.fd;
+	if (vioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &import))
+		return 0;
+	close(sync.fd);
+	close(prime.fd);
+	return import.handle;
+}
+
+/* Another driver's fences: one is signalled by a call, one by a timer interrupt. */
+TEST_F_TIMEOUT(submit, foreign_fences, 120)
+{
+	struct drm_vrdu_sync in = {};
+	struct test_vgem_signal signal = {};
+	uint32_t fence;
+	int vgem = vgem_open();
+
+	if (vgem < 0)
+		SKIP(return, "vgem is not loaded");
+	in.handle = vgem_fence(self->fd, vgem, &signal.fence);
+	ASSERT_NE(0, in.handle);
+	ASSERT_EQ(0, job_submit(&self->job, NULL, &in));
+	usleep(50000);
+	EXPECT_EQ(0, self->job.status->completed);
+	ASSERT_EQ(0, vioctl(vgem, TEST_VGEM_SIGNAL, &signal));
+	ASSERT_EQ(0, job_wait(&self->job));
+	EXPECT_EQ(1, job_fence_status(&self->job));
+
+	/* vgem's own limit is 10 s; then its timer signals with an error, and the job runs. */
+	in.handle = vgem_fence(self->fd, vgem, &fence);
+	ASSERT_NE(0, in.handle);
+	ASSERT_EQ(0, job_submit(&self->job, NULL, &in));
+	ASSERT_EQ(0, job_wait(&self->job));
+	EXPECT_EQ(1, job_fence_status(&self->job));
+	EXPECT_EQ(2, self->job.status->completed);
+	close(vgem);
 }
 
 /* A context that dies while its work still waits for a foreign fence. */

@@ -168,6 +168,23 @@ TEST_F(uapi, device_info)
 	EXPECT_EQ(0, info.va_start % PAGE);
 }
 
+TEST_F(uapi, context_limit)
+{
+	struct drm_vrdu_device_info info;
+	uint32_t id, first, i;
+
+	ASSERT_EQ(0, query(self->fd, DRM_VRDU_QUERY_DEVICE, 0, &info, sizeof(info)));
+	/* The fixture has one. */
+	for (i = 1; i < info.max_contexts; i++)
+		ASSERT_EQ(0, ctx_create(self->fd, i == 1 ? &first : &id, NULL));
+	EXPECT_EQ(-ENOSPC, ctx_create(self->fd, &id, NULL));
+	ASSERT_EQ(0, ctx_destroy(self->fd, first));
+	EXPECT_EQ(-ENOENT, ctx_destroy(self->fd, first));
+	EXPECT_EQ(0, ctx_create(self->fd, &id, NULL));
+	EXPECT_EQ(-ENOENT, ctx_destroy(self->fd, 0));
+	EXPECT_EQ(-ENOENT, ctx_destroy(self->fd, ~0u));
+}
+
 TEST_F(uapi, pads_and_flags)
 {
 	struct drm_vrdu_bo_create bo = { .size = PAGE };
