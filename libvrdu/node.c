@@ -263,8 +263,13 @@ static int syncobj_wait(struct vrdu_device *dev, uint32_t handle, uint64_t point
 		.count_handles = 1,
 		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
 	};
+	int ret;
 
-	return node_ioctl(dev, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &w);
+	/* The kernel counts in ticks and may give up to one too early. */
+	do {
+		ret = node_ioctl(dev, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &w);
+	} while (ret == -ETIME && vrdu_now() < (uint64_t)deadline);
+	return ret;
 }
 
 static int node_timeline_signal(struct vrdu_timeline *t, uint64_t value)

@@ -98,6 +98,9 @@ static int submit_locked(struct vrdu_context *ctx, const struct drm_vrdu_call *c
 	uint64_t last;
 	int ret;
 
+	/* The page knows of a failure before the driver has heard of it. */
+	if (__atomic_load_n(&ctx->status->error, __ATOMIC_ACQUIRE))
+		return -ECANCELED;
 	ret = ctx->dev->ops->submit(ctx, calls, n, waits, n_waits, signals, n_signals, &last);
 	if (ret)
 		return ret;
