@@ -82,7 +82,8 @@ struct loop_item {
  * @kind: enum vrdu_arg_class.
  * @stride: AFFINE: bytes per iteration.
  * @partner: CARRIED: slot at the other end; itself when in place; else %VRDU_NONE.
- * @kept: CARRIED, reading end: the writing end keeps its STORE.
+ * @kept: CARRIED, reading end: NULL, or why the writing end keeps its STORE.
+ * @kept_iter: With @kept: an iteration whose value is observed.
  * @target: Bound: symbol of the looped program.
  * @delta: Bound: added to the offset of its address generators.
  * @reason: Sentence.
@@ -95,7 +96,8 @@ struct loop_slot {
 	enum vrdu_arg_class kind;
 	int64_t stride;
 	uint32_t partner;
-	bool kept;
+	const char *kept;
+	uint32_t kept_iter;
 	uint32_t target;
 	int64_t delta;
 	char reason[LOOP_TEXT];

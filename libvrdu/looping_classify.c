@@ -201,20 +201,14 @@ static bool unobserved(const struct loop_cand *c, const struct loop_slot *out, u
 static int carry_pair(struct loop_cand *c, struct loop_slot *out, struct loop_slot *in)
 {
 	struct loop_carry carry;
-	const char *visible = "";
-	uint32_t iter = 0;
 	char why[160];
 
 	if (!loop_carry_find(slot_image(c, in), in->symbol, out->symbol, &carry, why, sizeof(why)))
 		return loop_refuse(c, "loop-carried dependence through memory from \"%s\" to \"%s\": %s",
 				   out->name, in->name, why);
-	in->kept = !unobserved(c, out, &iter, &visible);
-	/* What stays visible is stored in every iteration: to places of its own, then. */
-	if (in->kept && (out->kind == VRDU_ARG_INVARIANT ||
-			 (out->kind == VRDU_ARG_AFFINE &&
-			  (uint64_t)llabs(out->stride) < out->sym->bytes)))
-		return loop_refuse(c, "what iteration %u leaves in \"%s\" %s", iter, out->name,
-				   visible);
+	/* What is observed is stored in every iteration: to places of its own, see below. */
+	if (unobserved(c, out, &in->kept_iter, &in->kept))
+		in->kept = NULL;
 	in->kind = VRDU_ARG_CARRIED;
 	in->partner = out - c->slots;
 	snprintf(in->reason, sizeof(in->reason),
@@ -222,7 +216,8 @@ static int carry_pair(struct loop_cand *c, struct loop_slot *out, struct loop_sl
 	if (in->kept) {
 		snprintf(out->reason + strlen(out->reason),
 			 sizeof(out->reason) - strlen(out->reason),
-			 "; stays visible: stored in every iteration");
+			 "; what iteration %u leaves %s: stored each time", in->kept_iter,
+			 in->kept);
 		return 0;
 	}
 	out->kind = VRDU_ARG_CARRIED;
@@ -281,11 +276,17 @@ static int refuse_dependence(struct loop_cand *c, const struct loop_range *a,
 			     const struct loop_range *b)
 {
 	const struct loop_slot *x = &c->slots[a->who], *y = &c->slots[b->who];
+	uint32_t i;
 
 	if (a->who == b->who && x->kind == VRDU_ARG_AFFINE)
 		return loop_refuse(c, "\"%s\" is written and moves by %" PRId64
 				   " bytes, less than its %" PRIu64 ": iterations overlap",
 				   x->name, x->stride, (uint64_t)x->sym->bytes);
+	for (i = 0; a->who == b->who && i < c->n_slots; i++)
+		if (c->slots[i].kept && c->slots[i].partner == a->who)
+			return loop_refuse(c, "what iteration %u leaves in \"%s\" %s, but its places in iterations %u and %u overlap",
+					   c->slots[i].kept_iter, x->name, c->slots[i].kept,
+					   a->iter, b->iter);
 	if (a->who == b->who)
 		return loop_refuse(c, "\"%s\" is written and its places in iterations %u and %u overlap",
 				   x->name, a->iter, b->iter);
@@ -378,7 +379,7 @@ int loop_classify(struct loop_cand *c)
 		struct loop_slot *s = &c->slots[i];
 
 		s->partner = VRDU_NONE;
-		s->kept = false;
+		s->kept = NULL;
 		if (s->sym->kind == VRDU_SYMBOL_ADDR)
 			ret = classify_addr(c, s);
 		else
