@@ -147,6 +147,7 @@ struct fmv_access {
  * @owner: By unit of the fabric: who sits there.
  * @room: The memory that the arrays are in.
  * @steps: Firings of a call, at most.
+ * @played: Game: firings with the largest extents, of all sections so far.
  * @used: Most PCUs, PMUs and AGCUs of any section.
  */
 struct fm_verify {
@@ -168,6 +169,7 @@ struct fm_verify {
 	u32 *owner;
 	void *room;
 	u64 steps;
+	u64 played;
 	u32 used[3];
 };
 

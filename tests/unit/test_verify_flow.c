@@ -93,6 +93,33 @@ static void too_large(void **state)
 	       "main: too large to prove free of deadlock: 1048608 firings in 2 iterations");
 }
 
+/* Two sections share the budget. */
+static void too_large_together(void **state)
+{
+	uint32_t outer, i;
+
+	(void)state;
+	for (outer = 32768; outer <= 32769; outer++) {
+		struct mk *m = mk_add();
+
+		mk_section(m, "more");
+		for (i = 0; i < 2; i++)
+			mk_stream(m, i ? "b" : "a", VRDU_ELEM_F32, 2, 1, 0, 8, 16);
+		mk_load(m, "lda", mk_agu(m, 0, 0, 64), 3);
+		mk_load(m, "ldb", mk_agu(m, 0, 0, 64), 4);
+		mk_store(m, "sta", mk_agu(m, mk_symbol(m, "a", MK_W, 2048), 0, 64), 3);
+		mk_store(m, "stb", mk_agu(m, mk_symbol(m, "b", MK_W, 2048), 0, 64), 4);
+		mk_run(m, 1);
+		for (i = 0; i < m->n_streams; i++)
+			m->streams[i].outer = outer;
+		if (outer == 32768)
+			ACCEPT(m, AS_IS);
+		else
+			REFUSE(m, AS_IS, "more: too large to prove free of deadlock: 524304 firings "
+			       "in 1 iterations, up to here 1048608");
+	}
+}
+
 /* ---- random nets ----------------------------------------------------- */
 
 #define MAX_ROWS	11
@@ -265,6 +292,7 @@ int main(void)
 		cmocka_unit_test(cycles),
 		cmocka_unit_test(carried),
 		cmocka_unit_test(too_large),
+		cmocka_unit_test(too_large_together),
 		cmocka_unit_test(random_nets),
 	};
 
