@@ -153,6 +153,7 @@ struct loop_cand {
  */
 #define LOOP_REFUSED	1
 
+/** loop_refuse() - keep the reason. Return: LOOP_REFUSED. */
 int loop_refuse(struct loop_cand *c, const char *fmt, ...) VRDU_PRINTF(2, 3);
 
 /** loop_place() - argument of @slot in iteration @i. */
@@ -194,8 +195,13 @@ int loop_overlap(struct loop_range *ranges, size_t n,
 				  const struct loop_range *b),
 		 const void *arg, struct loop_range *a, struct loop_range *b);
 
+/** loop_table_create() - a table of @n places; NULL: no memory. */
 struct loop_table *loop_table_create(uint32_t n);
+
+/** loop_table_put() - drop a reference; NULL is fine. */
 void loop_table_put(struct loop_table *t);
+
+/** loop_table_equal() - the same places in the same order? */
 bool loop_table_equal(const struct loop_table *a, const struct loop_table *b);
 
 /* looping_carry.c */
@@ -258,6 +264,16 @@ struct loop_pass {
 	struct vrdu_image **verified;
 	uint32_t n_verified;
 };
+
+/* looping_items.c */
+
+/** loop_make_items() - an item for each entry of the graph. */
+int loop_make_items(struct loop_pass *pass);
+
+/** loop_item_free() - drop an item; NULL is fine. */
+void loop_item_free(struct loop_item *it);
+
+/* looping_analyze.c */
 
 /** loop_pass_run() - analyse @g: items and report of @pass. */
 int loop_pass_run(struct loop_pass *pass, struct vrdu_graph *g,

@@ -95,18 +95,6 @@ struct sim_device {
 	struct vrdu_host_counters count;
 };
 
-/**
- * struct sim_timeline - a timeline.
- * @lock: Guards all.
- * @changed: Signalled when @value grows.
- * @value: Point reached.
- */
-struct sim_timeline {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	uint64_t value;
-};
-
 /* ---- what the firmware model is lent ---- */
 
 /* First mapping whose end is above @addr. */
@@ -525,26 +513,6 @@ static void put_calls(struct sim_context *sc, const struct drm_vrdu_call *calls,
 	poll_queue(sc);
 }
 
-static uint64_t timeline_value(struct sim_timeline *st)
-{
-	uint64_t value;
-
-	pthread_mutex_lock(&st->lock);
-	value = st->value;
-	pthread_mutex_unlock(&st->lock);
-	return value;
-}
-
-static void timeline_raise(struct sim_timeline *st, uint64_t value)
-{
-	pthread_mutex_lock(&st->lock);
-	if (value > st->value) {
-		st->value = value;
-		pthread_cond_broadcast(&st->changed);
-	}
-	pthread_mutex_unlock(&st->lock);
-}
-
 static int sim_submit(struct vrdu_context *ctx, const struct drm_vrdu_call *calls, uint32_t n,
 		      const struct vrdu_point *waits, uint32_t n_waits,
 		      const struct vrdu_point *signals, uint32_t n_signals, uint64_t *seqno)
@@ -555,7 +523,7 @@ static int sim_submit(struct vrdu_context *ctx, const struct drm_vrdu_call *call
 
 	/* As with syncobjs, a point must have been submitted before it can be waited for. */
 	for (i = 0; i < n_waits; i++)
-		if (timeline_value(waits[i].timeline->priv) < waits[i].value)
+		if (sim_timeline_value(waits[i].timeline->priv) < waits[i].value)
 			return vrdu_fail(-EINVAL, "submit: wait %u: nothing signals point %" PRIu64,
 					 i, waits[i].value);
 	pthread_mutex_lock(&sc->dev->lock);
@@ -571,7 +539,7 @@ static int sim_submit(struct vrdu_context *ctx, const struct drm_vrdu_call *call
 out:
 	pthread_mutex_unlock(&sc->dev->lock);
 	for (i = 0; !ret && i < n_signals; i++)
-		timeline_raise(signals[i].timeline->priv, signals[i].value);
+		sim_timeline_raise(signals[i].timeline->priv, signals[i].value);
 	return ret;
 }
 
@@ -582,68 +550,6 @@ static int sim_wait(struct vrdu_context *ctx, uint64_t seqno, int64_t deadline)
 	(void)seqno;
 	(void)deadline;
 	return 0;
-}
-
-/* ---- timelines ---- */
-
-static int sim_timeline_create(struct vrdu_timeline *t, uint64_t value)
-{
-	struct sim_timeline *st = calloc(1, sizeof(*st));
-	pthread_condattr_t attr;
-
-	if (!st)
-		return vrdu_nomem();
-	st->value = value;
-	pthread_mutex_init(&st->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&st->changed, &attr);
-	pthread_condattr_destroy(&attr);
-	t->priv = st;
-	return 0;
-}
-
-static void sim_timeline_destroy(struct vrdu_timeline *t)
-{
-	struct sim_timeline *st = t->priv;
-
-	pthread_cond_destroy(&st->changed);
-	pthread_mutex_destroy(&st->lock);
-	free(st);
-}
-
-static int sim_timeline_query(struct vrdu_timeline *t, uint64_t *value)
-{
-	*value = timeline_value(t->priv);
-	return 0;
-}
-
-static int sim_timeline_signal(struct vrdu_timeline *t, uint64_t value)
-{
-	timeline_raise(t->priv, value);
-	return 0;
-}
-
-static int sim_timeline_wait(struct vrdu_timeline *t, uint64_t value, int64_t deadline)
-{
-	struct timespec ts = {
-		.tv_sec = deadline / 1000000000,
-		.tv_nsec = deadline % 1000000000,
-	};
-	struct sim_timeline *st = t->priv;
-	int ret = 0;
-
-	pthread_mutex_lock(&st->lock);
-	while (st->value < value && !ret) {
-		if (deadline == INT64_MAX)
-			pthread_cond_wait(&st->changed, &st->lock);
-		else if (pthread_cond_timedwait(&st->changed, &st->lock, &ts) == ETIMEDOUT)
-			ret = -ETIME;
-	}
-	if (st->value >= value)
-		ret = 0;
-	pthread_mutex_unlock(&st->lock);
-	return ret;
 }
 
 /* ---- the firmware model's knowledge that needs no device ---- */

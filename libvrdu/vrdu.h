@@ -438,7 +438,10 @@ enum vrdu_boundary {
 	VRDU_BOUNDARY_SIGNAL = 3,
 };
 
-/** vrdu_graph_boundary() - record a host-visible event: submissions end here and no loop spans it. */
+/**
+ * vrdu_graph_boundary() - record a host-visible event: submissions end here and no loop
+ * spans it.
+ */
 VRDU_API int vrdu_graph_boundary(struct vrdu_graph *g, enum vrdu_boundary kind);
 
 /**

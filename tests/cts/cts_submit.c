@@ -232,7 +232,9 @@ static void test_modelled_time(void **state)
 		args[0] = (struct vrdu_arg){ f.x, 0 };
 		args[1] = (struct vrdu_arg){ f.w, 0 };
 		for (i = 0; i < 6; i++)
-			calls[i] = (struct vrdu_call){ .prog = f.add, .args = args, .arg_count = 2 };
+			calls[i] = (struct vrdu_call){
+				.prog = f.add, .args = args, .arg_count = 2,
+			};
 		/* Leave the same configuration on the fabric each time. */
 		OK(run(ctx, f.add, args, 2));
 		busy[round] = status(ctx).counters.busy_ps;

@@ -56,7 +56,9 @@ static void test_records(void **state)
 {
 	struct vrdu_builder *b = builder(NULL);
 	uint32_t rows = OK(vrdu_builder_extent(b, 12)), x, y;
-	struct kit_shape s = { .elem = VRDU_ELEM_F32, .rows = rows, .tile = 4, .cols = 8, .depth = 3 };
+	struct kit_shape s = {
+		.elem = VRDU_ELEM_F32, .rows = rows, .tile = 4, .cols = 8, .depth = 3,
+	};
 	struct vrdu_image *im;
 
 	(void)state;

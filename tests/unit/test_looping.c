@@ -245,7 +245,8 @@ static void test_restart(void **state)
 	struct kit_shape s = {
 		.elem = VRDU_ELEM_F32, .cols = 16, .rows = OK(vrdu_builder_extent(b, N / 16)),
 	};
-	uint32_t kv = OK(vrdu_builder_symbol(b, "kv", 3, B)), x = OK(vrdu_builder_symbol(b, "x", 3, B));
+	uint32_t kv = OK(vrdu_builder_symbol(b, "kv", 3, B));
+	uint32_t x = OK(vrdu_builder_symbol(b, "x", 3, B));
 	struct vrdu_bo *xb = kit_bo(ctx, B, 0), *kvb = kit_bo(ctx, 4 * B, 0);
 	struct vrdu_graph *g = graph(ctx);
 	struct vrdu_program *layer;

@@ -54,7 +54,8 @@ static inline struct vrdu_loop_candidate candidate(struct vrdu_graph *g,
 	return c;
 }
 
-static inline void expect_args(const struct vrdu_loop_candidate *c, const enum vrdu_arg_class *kinds)
+static inline void expect_args(const struct vrdu_loop_candidate *c,
+			       const enum vrdu_arg_class *kinds)
 {
 	uint32_t i;
 

@@ -232,7 +232,8 @@ static void gen_run(struct world *w, const struct gen *g, const struct path *p, 
 /* A piece: a few runs, maybe repeated as a period. */
 static void gen_piece(struct world *w)
 {
-	uint32_t runs = 1 + kit_below(&w->rng, 3), times = chance(w, 50) ? 1 : 2 + kit_below(&w->rng, 3);
+	uint32_t runs = 1 + kit_below(&w->rng, 3);
+	uint32_t times = chance(w, 50) ? 1 : 2 + kit_below(&w->rng, 3);
 	uint32_t which[3], n[3], i, k;
 	struct path paths[3][MAX_SYMS];
 

@@ -402,7 +402,8 @@ static void test_dependence(void **state)
 	refused(*state, add, 3, (uint32_t[3][8]){ { 9, 9, 9, 9 }, { 0, 1, 2, 3 }, { 3, 4, 5, 6 } },
 		4, "\"w\" reads in one iteration what \"y\" writes in another");
 	/* Irregular places that meet. */
-	refused(*state, add, 3, (uint32_t[3][8]){ { 0, 1, 2, 3 }, { 9, 9, 9, 9 }, { 20, 22, 27, 22 } },
+	refused(*state, add, 3, (uint32_t[3][8]){ { 0, 1, 2, 3 }, { 9, 9, 9, 9 },
+						  { 20, 22, 27, 22 } },
 		4, "\"y\" is written and its places in iterations 1 and 3 overlap");
 	/* Places closer than they are long. */
 	for (i = 0; i < 4; i++)
