@@ -113,7 +113,7 @@ static int copy(struct fm_run *run, void *dst, const void *src, u64 bytes)
 		u32 n = min_t(u64, bytes, COPY_BYTES);
 		int ret;
 
-		memcpy(dst, src, n);
+		memmove(dst, src, n);	/* a tile may be stored where it was loaded */
 		ret = fm_work(run, n / 4);
 		if (ret)
 			return ret;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vrdu selftest: buffers and mappings. */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 FIXTURE(bo) {
 	int fd;

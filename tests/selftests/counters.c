@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vrdu selftest: host counters, the device's polling window, its sleep. */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 #define POLL_US	"/sys/module/vrdu/parameters/poll_us"
 
@@ -35,7 +35,7 @@ static struct drm_vrdu_host_counters host(int fd)
 	return c;
 }
 
-TEST_F_TIMEOUT(counters, add_up, 120)
+TEST_F_TIMEOUT(counters, add_up, PATIENCE)
 {
 	struct drm_vrdu_host_counters a, b;
 	uint64_t args[2] = { VA, VA + PAGE };
@@ -82,7 +82,7 @@ TEST_F(counters, per_file)
 }
 
 /* Inside the polling window no doorbell has to wake anybody. */
-TEST_F_TIMEOUT(counters, poll_window, 120)
+TEST_F_TIMEOUT(counters, poll_window, PATIENCE)
 {
 	struct drm_vrdu_host_counters a, b;
 	int64_t began, longest;
@@ -119,7 +119,7 @@ static long long sleeps(void)
 }
 
 /* Asleep, it is woken by the next doorbell, each time; an idle device does nothing. */
-TEST_F_TIMEOUT(counters, sleep_and_wake, 120)
+TEST_F_TIMEOUT(counters, sleep_and_wake, PATIENCE)
 {
 	struct drm_vrdu_host_counters a, b;
 	long long slept;
@@ -154,7 +154,7 @@ TEST_F_TIMEOUT(counters, sleep_and_wake, 120)
 }
 
 /* Doorbells at every distance from the end of the window: none is lost. */
-TEST_F_TIMEOUT(counters, no_lost_doorbell, 180)
+TEST_F_TIMEOUT(counters, no_lost_doorbell, PATIENCE)
 {
 	struct drm_vrdu_host_counters a, b;
 	int i;

@@ -5,7 +5,7 @@
  * skipped elsewhere. What leaks shows in the live counters and to kmemleak.
  */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 #define FAILSLAB	"/sys/kernel/debug/failslab/"
 #define FAILPAGE	"/sys/kernel/debug/fail_page_alloc/"
@@ -216,7 +216,7 @@ static void sweep(struct __test_metadata *_metadata, int nth, const char *name,
 }
 
 #define SWEEP(name) \
-TEST_F_TIMEOUT(fail, name, 600) \
+TEST_F_TIMEOUT(fail, name, PATIENCE) \
 { \
 	int64_t end; \
 	sweep(_metadata, self->nth, #name, op_##name); \

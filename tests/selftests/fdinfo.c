@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vrdu selftest: /proc/self/fdinfo. */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 FIXTURE(fdinfo) {
 	int fd;
@@ -45,7 +45,7 @@ TEST_F(fdinfo, memory)
 }
 
 /* Time is fresh: it grows while a call runs, and only for the file that runs it. */
-TEST_F_TIMEOUT(fdinfo, busy_while_running, 120)
+TEST_F_TIMEOUT(fdinfo, busy_while_running, PATIENCE)
 {
 	long long first, second, third, done;
 	int other = node_open(0);

@@ -4,7 +4,7 @@
  * and the module end in every order, with work in every state.
  */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 #define DELETE_MODULE	"vrdu"
 
@@ -114,7 +114,7 @@ static void be_victim(enum victim what, int ready)
 	_exit(5);
 }
 
-TEST_F_TIMEOUT(lifetime, kill, 300)
+TEST_F_TIMEOUT(lifetime, kill, PATIENCE)
 {
 	int what, status, pipe_fd[2];
 	int64_t began;
@@ -143,7 +143,7 @@ TEST_F_TIMEOUT(lifetime, kill, 300)
 	}
 }
 
-TEST_F_TIMEOUT(lifetime, close_with_work, 120)
+TEST_F_TIMEOUT(lifetime, close_with_work, PATIENCE)
 {
 	struct job job;
 	int fd = node_open(SOCKET), sync_fd;
@@ -188,7 +188,7 @@ TEST_F(lifetime, fork_and_close)
 
 /* ---- fences ---- */
 
-TEST_F_TIMEOUT(lifetime, fence_outlives_all, 120)
+TEST_F_TIMEOUT(lifetime, fence_outlives_all, PATIENCE)
 {
 	struct test_fence_info info = {};
 	struct job job;
@@ -261,7 +261,7 @@ TEST_F(lifetime, new_and_del)
 	EXPECT_EQ(-EINVAL, write_file(SYSFS "del_device", "15 15"));
 }
 
-TEST_F_TIMEOUT(lifetime, profiles_and_many, 180)
+TEST_F_TIMEOUT(lifetime, profiles_and_many, PATIENCE)
 {
 	struct drm_vrdu_device_info info = {};
 	char text[16];
@@ -308,7 +308,7 @@ static void *submit_until_error(void *arg)
 }
 
 /* The device goes while files are open, memory is mapped and threads wait. */
-TEST_F_TIMEOUT(lifetime, unbind_with_everything, 120)
+TEST_F_TIMEOUT(lifetime, unbind_with_everything, PATIENCE)
 {
 	struct drm_vrdu_device_info info;
 	struct waiter waiter, submitter;
@@ -397,7 +397,7 @@ TEST_F(lifetime, dummy_is_private)
 }
 
 /* Refused calls keep no section of the device open: an unbind follows each at once. */
-TEST_F_TIMEOUT(lifetime, unbind_after_refusals, 120)
+TEST_F_TIMEOUT(lifetime, unbind_after_refusals, PATIENCE)
 {
 	struct job job;
 	struct image img;
@@ -464,7 +464,7 @@ static void *read_debugfs(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(lifetime, guessed_handles, 120)
+TEST_F_TIMEOUT(lifetime, guessed_handles, PATIENCE)
 {
 	pthread_t destroyer, reader;
 	int64_t end;
@@ -493,7 +493,7 @@ TEST_F_TIMEOUT(lifetime, guessed_handles, 120)
 }
 
 /* Submissions of one thread race with kills of the context by another. */
-TEST_F_TIMEOUT(lifetime, submit_and_destroy, 120)
+TEST_F_TIMEOUT(lifetime, submit_and_destroy, PATIENCE)
 {
 	struct waiter submitter;
 	pthread_t thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vrdu selftest: programs: refusal with a log, handles, lifetime. */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 FIXTURE(program) {
 	int fd;
@@ -159,7 +159,7 @@ TEST_F(program, handles)
 	EXPECT_EQ(-ENOENT, job_submit(&self->job, NULL, NULL));
 }
 
-TEST_F_TIMEOUT(program, limit, 120)
+TEST_F_TIMEOUT(program, limit, PATIENCE)
 {
 	struct drm_vrdu_device_info info;
 	uint32_t id, i;
@@ -173,7 +173,7 @@ TEST_F_TIMEOUT(program, limit, 120)
 }
 
 /* Calls in the ring keep a destroyed program, and its id. */
-TEST_F_TIMEOUT(program, destroyed_while_running, 120)
+TEST_F_TIMEOUT(program, destroyed_while_running, PATIENCE)
 {
 	struct job slow;
 	struct image img;

@@ -2,7 +2,7 @@
 /* vrdu selftest: submission: results, order, syncs, faults, ring space. */
 #include <linux/dma-buf.h>
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 FIXTURE(submit) {
 	int fd;
@@ -41,7 +41,7 @@ TEST_F(submit, runs)
 }
 
 /* Each call reads what the one before wrote: order, across one SUBMIT and many. */
-TEST_F_TIMEOUT(submit, order, 120)
+TEST_F_TIMEOUT(submit, order, PATIENCE)
 {
 	enum { N = 256 };
 	uint64_t forth[2] = { VA, VA + PAGE }, back[2] = { VA + PAGE, VA };
@@ -102,7 +102,7 @@ TEST_F(submit, out_syncs)
 }
 
 /* SUBMIT does not wait for its in-fences, the queue does, and in order. */
-TEST_F_TIMEOUT(submit, in_fence_pending, 120)
+TEST_F_TIMEOUT(submit, in_fence_pending, PATIENCE)
 {
 	struct job slow;
 	struct drm_vrdu_sync in;
@@ -196,7 +196,7 @@ static uint32_t vgem_fence(int fd, int vgem, uint32_t *out_fence)
 }
 
 /* Another driver's fences: one is signalled by a call, one by a timer interrupt. */
-TEST_F_TIMEOUT(submit, foreign_fences, 120)
+TEST_F_TIMEOUT(submit, foreign_fences, PATIENCE)
 {
 	struct drm_vrdu_sync in = {};
 	struct test_vgem_signal signal = {};
@@ -225,7 +225,7 @@ TEST_F_TIMEOUT(submit, foreign_fences, 120)
 }
 
 /* A context that dies while its work still waits for a foreign fence. */
-TEST_F_TIMEOUT(submit, destroyed_while_waiting, 120)
+TEST_F_TIMEOUT(submit, destroyed_while_waiting, PATIENCE)
 {
 	struct job slow;
 	struct drm_vrdu_sync in[3];
@@ -281,7 +281,7 @@ TEST_F(submit, fault)
 }
 
 /* What stands behind a fault, in the ring and before it, is cancelled. */
-TEST_F_TIMEOUT(submit, fault_cancels_the_rest, 120)
+TEST_F_TIMEOUT(submit, fault_cancels_the_rest, PATIENCE)
 {
 	uint64_t bad[2] = { VA, VA + 2 * PAGE };
 	struct drm_vrdu_call call = {
@@ -312,7 +312,7 @@ TEST_F_TIMEOUT(submit, fault_cancels_the_rest, 120)
 
 #define WATCHDOG	"/sys/module/vrdu/parameters/watchdog_ms"
 
-TEST_F_TIMEOUT(submit, watchdog, 120)
+TEST_F_TIMEOUT(submit, watchdog, PATIENCE)
 {
 	struct job slow;
 	char old[16];
@@ -335,7 +335,7 @@ TEST_F_TIMEOUT(submit, watchdog, 120)
 }
 
 /* Slower than the others but alive: completes once, as a success. */
-TEST_F_TIMEOUT(submit, slow_is_not_hung, 120)
+TEST_F_TIMEOUT(submit, slow_is_not_hung, PATIENCE)
 {
 	struct job slow;
 
@@ -367,7 +367,7 @@ static void *fill_ring(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(submit, ring_full, 180)
+TEST_F_TIMEOUT(submit, ring_full, PATIENCE)
 {
 	enum { N = 1000 };
 	static struct drm_vrdu_call calls[N];
@@ -418,7 +418,7 @@ TEST_F_TIMEOUT(submit, ring_full, 180)
 	job_fini(&slow);
 }
 
-TEST_F_TIMEOUT(submit, many_calls, 180)
+TEST_F_TIMEOUT(submit, many_calls, PATIENCE)
 {
 	enum { N = DRM_VRDU_MAX_CALLS };
 	static struct drm_vrdu_call calls[N];
@@ -461,7 +461,7 @@ TEST_F(submit, timing_only)
 }
 
 /* Every call is restartable: all of it under a storm of signals. */
-TEST_F_TIMEOUT(submit, signal_storm, 120)
+TEST_F_TIMEOUT(submit, signal_storm, PATIENCE)
 {
 	struct sigaction sa = { .sa_handler = nothing };
 	struct itimerspec each = { { 0, 1000000 }, { 0, 1000000 } };
@@ -495,7 +495,7 @@ static void *flip(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(submit, double_fetch, 120)
+TEST_F_TIMEOUT(submit, double_fetch, PATIENCE)
 {
 	struct drm_vrdu_sync out;
 	struct drm_vrdu_call call;

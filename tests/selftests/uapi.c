@@ -4,7 +4,7 @@
  * strides, counts, sizes, pointers; a struct that ends at an unmapped page.
  */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 /* Layout is ABI: sizes and the last field's end leave no room for a hidden hole. */
 #define LAYOUT(type, size, last) \

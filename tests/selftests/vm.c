@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* vrdu selftest: address spaces. */
 #include "vrdu_test.h"
-#include "kselftest_harness.h"
+#include "patience.h"
 
 FIXTURE(vm) {
 	int fd;
@@ -183,7 +183,7 @@ static long long engine_ns(int fd)
 }
 
 /* An unmap returns when the engine has left: the call has ended by then. */
-TEST_F_TIMEOUT(vm, unmap_waits, 180)
+TEST_F_TIMEOUT(vm, unmap_waits, PATIENCE)
 {
 	struct job slow;
 	uint64_t seqno, done;
@@ -215,7 +215,7 @@ TEST_F_TIMEOUT(vm, unmap_waits, 180)
 	job_fini(&slow);
 }
 
-TEST_F_TIMEOUT(vm, limit, 180)
+TEST_F_TIMEOUT(vm, limit, PATIENCE)
 {
 	enum { BATCH = 1024, MAX = 16384 };
 	static struct drm_vrdu_bind_op ops[BATCH];
