@@ -40,35 +40,37 @@ static bool writes(const struct loop_slot *s)
 	return s->sym->access & VRDU_SYMBOL_WRITE;
 }
 
-/* First iteration at which @s leaves @stride bytes per iteration; trips: none. */
-static uint32_t even_until(const struct loop_cand *c, const struct loop_slot *s, int64_t *stride)
+/* First iteration below @limit at which @s leaves @stride bytes per iteration; @limit: none. */
+static uint32_t even_until(const struct loop_cand *c, const struct loop_slot *s, uint32_t limit,
+			   int64_t *stride)
 {
 	const struct vrdu_arg *a = place(c, s, 0), *b;
 	uint32_t i;
 
 	*stride = c->trips > 1 ? (int64_t)(place(c, s, 1)->offset - a->offset) : 0;
-	for (i = 1; i < c->trips; i++) {
+	for (i = 1; i < limit; i++) {
 		b = place(c, s, i);
 		if (b->bo != a->bo || (int64_t)(b->offset - a->offset) != *stride)
 			return i;
 		a = b;
 	}
-	return c->trips;
+	return limit;
 }
 
 uint32_t loop_affine_prefix(const struct loop_cand *c)
 {
-	uint32_t i, n = c->trips, k;
+	uint32_t window, i, n;
 	int64_t stride;
 
-	for (i = 0; i < c->n_slots; i++) {
-		if (c->slots[i].sym->kind != VRDU_SYMBOL_ADDR)
-			continue;
-		k = even_until(c, &c->slots[i], &stride);
-		if (k < n)
-			n = k;
+	/* A window that grows: the work is in proportion to the answer, not to the run. */
+	for (window = 64;; window *= 2) {
+		n = window < c->trips ? window : c->trips;
+		for (i = 0; i < c->n_slots; i++)
+			if (c->slots[i].sym->kind == VRDU_SYMBOL_ADDR)
+				n = even_until(c, &c->slots[i], n, &stride);
+		if (n < window)
+			return n;
 	}
-	return n;
 }
 
 /* Is a size read from memory at this argument? */
@@ -105,7 +107,7 @@ static int classify_table(struct loop_cand *c, struct loop_slot *s)
 
 static int classify_addr(struct loop_cand *c, struct loop_slot *s)
 {
-	uint32_t even = even_until(c, s, &s->stride);
+	uint32_t even = even_until(c, s, c->trips, &s->stride);
 	bool affine = even == c->trips;
 
 	if (affine && !s->stride) {
