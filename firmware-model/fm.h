@@ -137,7 +137,7 @@ __printf(2, 3) void fm_log(struct fm_log *log, const char *fmt, ...);
  */
 int fm_verify(const void *image, u32 size, const struct fm_profile *profile, struct fm_log *log);
 
-/* Abstract firings that the verifier spends on deadlock freedom, all sections of an image together. */
+/* Abstract firings that the verifier spends on deadlock freedom, for all sections together. */
 #define FM_VERIFY_STEPS	0x100000u
 
 /**
