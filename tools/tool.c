@@ -75,7 +75,7 @@ int tool_open(const struct args_spec *spec, const struct tool_device *choice,
 	case -ENODEV:
 	case -ENOENT:
 	case -ENXIO:
-		fprintf(stderr, "%s: load the driver (modprobe vrdu), or simulate the device in "
+		fprintf(stderr, "%s: load the driver (insmod vrdu.ko), or simulate the device in "
 			"this process with --backend=sim\n", spec->command);
 		return TOOL_NO_DEVICE;
 	case -EACCES:
