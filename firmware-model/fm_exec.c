@@ -122,10 +122,14 @@ static void sift(struct fm_range *r, u32 i, u32 n)
 	r[i] = e;
 }
 
-static void sort_ranges(struct fm_range *r, u32 n)
+/* What moving one range to its place costs in work units: some cache misses. */
+#define SIFT_WORK	256
+
+static int sort_ranges(struct fm_run *run, struct fm_range *r, u32 n)
 {
 	struct fm_range e;
 	u32 i, j;
+	int ret;
 
 	if (n <= 64) {
 		for (i = 1; i < n; i++) {
@@ -134,16 +138,24 @@ static void sort_ranges(struct fm_range *r, u32 n)
 				r[j] = r[j - 1];
 			r[j] = e;
 		}
-		return;
+		return 0;
 	}
-	for (i = n / 2; i--;)
+	for (i = n / 2; i--;) {
 		sift(r, i, n);
+		ret = fm_work(run, SIFT_WORK);
+		if (ret)
+			return ret;
+	}
 	for (i = n - 1; i; i--) {
 		e = r[0];
 		r[0] = r[i];
 		r[i] = e;
 		sift(r, 0, i);
+		ret = fm_work(run, SIFT_WORK);
+		if (ret)
+			return ret;
 	}
+	return 0;
 }
 
 /* No range that is written may overlap another one. */
@@ -152,16 +164,17 @@ static int check_overlap(struct fm_run *run)
 	struct fm_range *r = run->prog->ranges;
 	u64 end = 0, end_written = 0;
 	u32 n = run->prog->n_ranges, i;
+	int ret = sort_ranges(run, r, n);
 
-	sort_ranges(r, n);
-	for (i = 0; i < n; i++) {
+	for (i = 0; !ret && i < n; i++) {
 		if (r[i].start < (r[i].write ? end : end_written))
 			return fm_fault(run, VRDU_FAULT_ALIAS, NULL, r[i].start);
 		end = max_t(u64, end, r[i].end);
 		if (r[i].write)
 			end_written = max_t(u64, end_written, r[i].end);
+		ret = fm_work(run, 4);
 	}
-	return 0;
+	return ret;
 }
 
 static void fpu(struct fm_run *run, bool on)
@@ -175,14 +188,14 @@ static void fpu(struct fm_run *run, bool on)
 		run->dev->ops->fpu_end();
 }
 
-/* Charge what comes before a section runs. Return: the time at which it starts. */
+/* Charge what comes before a section runs. Return: the time that it takes. */
 static u64 charge_start(struct fm_run *run, u32 section)
 {
 	struct fm_device *dev = run->dev;
 	const struct fm_profile *p = dev->profile;
 	struct fm_program *prog = run->prog;
 	u32 config = prog->resident ? 0 : section;
-	u64 t = dev->clock, args;
+	u64 t = 0, args;
 
 	if (!dev->loaded_valid || dev->loaded != prog->serial || dev->loaded_section != config) {
 		dev->loaded_valid = true;
@@ -197,7 +210,7 @@ static u64 charge_start(struct fm_run *run, u32 section)
 	return t + args;
 }
 
-/* Split the execution into fill, steady and drain; advance the clock past it. */
+/* Split the execution from @start on into fill, steady and drain; advance the clock past it. */
 static void charge_end(struct fm_run *run, u64 start)
 {
 	struct fm_device *dev = run->dev;
@@ -210,9 +223,21 @@ static void charge_end(struct fm_run *run, u64 start)
 	c->steady_ps += run->last_arrival > first ? run->last_arrival - first : 0;
 	c->drain_ps += run->last_end - max_t(u64, run->last_arrival, first);
 	c->done_ps += done;
-	c->busy_ps += run->last_end + done - dev->clock;
+	c->busy_ps += run->last_end + done;
 	c->runs++;
-	dev->clock = run->last_end + done;
+	dev->clock += run->last_end + done;
+}
+
+static int play(struct fm_run *run, u64 start)
+{
+	int ret = fm_game_reset(run, start);
+
+	if (ret)
+		return ret;
+	fpu(run, run->data);
+	ret = fm_game(run, start);
+	fpu(run, false);
+	return ret;
 }
 
 static int run_section(struct fm_run *run, u32 section)
@@ -230,23 +255,17 @@ static int run_section(struct fm_run *run, u32 section)
 		fm_shape(prog, run->sect, false);
 	exec = charge_start(run, section);
 	start = exec + run->dev->profile->start_ps;
-	if (run->dev->hbm_free < start)
-		run->dev->hbm_free = start;
 	/* Shuffled: the clock first, in its own order; then the data in any order. */
 	run->timed = true;
 	run->data = data && !shuffled;
-	fpu(run, run->data);
-	ret = fm_game(run, start);
-	if (!ret) {
-		charge_end(run, exec);
-		run->timed = false;
-		run->data = data;
-		fpu(run, run->data);
-		if (shuffled)
-			ret = fm_game(run, start);
-	}
-	fpu(run, false);
+	ret = play(run, start);
 	run->data = data;
+	if (ret)
+		return ret;
+	charge_end(run, exec);
+	run->timed = false;
+	if (shuffled)
+		ret = play(run, start);
 	return ret;
 }
 

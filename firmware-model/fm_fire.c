@@ -58,6 +58,8 @@ int fm_fault(struct fm_run *run, u32 code, const struct fm_rt_node *node, u64 ad
 	switch (code) {
 	case VRDU_FAULT_KILLED:
 		return -ECANCELED;
+	case VRDU_FAULT_WATCHDOG:
+		return -ETIME;
 	case VRDU_FAULT_PROGRAM:
 	case VRDU_FAULT_ALIAS:
 		return -EINVAL;
@@ -107,7 +109,16 @@ void *fm_agu_ptr(struct fm_run *run, struct fm_rt_node *node, u32 which, s64 off
 	return p;
 }
 
-static int copy(struct fm_run *run, void *dst, const void *src, u64 bytes)
+/**
+ * fm_copy_bytes() - copy memory, a quantum at a time.
+ * @run: Call in execution.
+ * @dst: Where to; may be @src.
+ * @src: Where from.
+ * @bytes: How much.
+ *
+ * Return: 0 or -ECANCELED.
+ */
+int fm_copy_bytes(struct fm_run *run, void *dst, const void *src, u64 bytes)
 {
 	while (bytes) {
 		u32 n = min_t(u64, bytes, COPY_BYTES);
@@ -119,6 +130,30 @@ static int copy(struct fm_run *run, void *dst, const void *src, u64 bytes)
 			return ret;
 		dst = (u8 *)dst + n;
 		src = (const u8 *)src + n;
+		bytes -= n;
+	}
+	return 0;
+}
+
+/**
+ * fm_zero() - clear memory, a quantum at a time.
+ * @run: Call in execution.
+ * @dst: Where.
+ * @bytes: How much.
+ *
+ * Return: 0 or -ECANCELED.
+ */
+int fm_zero(struct fm_run *run, void *dst, u64 bytes)
+{
+	while (bytes) {
+		u32 n = min_t(u64, bytes, COPY_BYTES);
+		int ret;
+
+		memset(dst, 0, n);
+		ret = fm_work(run, n / 4);
+		if (ret)
+			return ret;
+		dst = (u8 *)dst + n;
 		bytes -= n;
 	}
 	return 0;
@@ -151,7 +186,7 @@ static int fire_store(struct fm_run *run, struct fm_rt_node *n)
 	u64 bytes = tile_bytes(n);
 	void *p = fm_agu_ptr(run, n, 0, tile_offset(n, 0), bytes, FM_ACCESS_WRITE);
 
-	return p ? copy(run, p, fm_in(n, 0), bytes) : -EFAULT;
+	return p ? fm_copy_bytes(run, p, fm_in(n, 0), bytes) : -EFAULT;
 }
 
 /* Rows between memory, chosen by an index each, and the tile at @tile. */
@@ -176,9 +211,9 @@ static int by_index(struct fm_run *run, struct fm_rt_node *n, u8 *tile, u32 acce
 		if (!p)
 			return -EFAULT;
 		if (access == FM_ACCESS_READ)
-			ret = copy(run, tile + r * bytes, p, bytes);
+			ret = fm_copy_bytes(run, tile + r * bytes, p, bytes);
 		else
-			ret = copy(run, p, tile + r * bytes, bytes);
+			ret = fm_copy_bytes(run, p, tile + r * bytes, bytes);
 		if (ret)
 			return ret;
 	}
@@ -204,16 +239,14 @@ static int fire_carry(struct fm_run *run, struct fm_rt_node *n)
 		if (n->rec->agu2 == VRDU_NONE)
 			return 0;
 		p = fm_agu_ptr(run, n, 1, tile_offset(n, 1), bytes, FM_ACCESS_WRITE);
-		return p ? copy(run, p, fm_in(n, 0), bytes) : -EFAULT;
+		return p ? fm_copy_bytes(run, p, fm_in(n, 0), bytes) : -EFAULT;
 	}
 	if (n->iter)
-		return copy(run, fm_out(n, 0), fm_in(n, 0), bytes);
-	if (n->rec->agu == VRDU_NONE) {
-		memset(fm_out(n, 0), 0, bytes);
-		return fm_work(run, bytes / 4);
-	}
+		return fm_copy_bytes(run, fm_out(n, 0), fm_in(n, 0), bytes);
+	if (n->rec->agu == VRDU_NONE)
+		return fm_zero(run, fm_out(n, 0), bytes);
 	p = fm_agu_ptr(run, n, 0, tile_offset(n, 0), bytes, FM_ACCESS_READ);
-	return p ? copy(run, fm_out(n, 0), p, bytes) : -EFAULT;
+	return p ? fm_copy_bytes(run, fm_out(n, 0), p, bytes) : -EFAULT;
 }
 
 /* Action of a node kind; NULL for an unknown one. */

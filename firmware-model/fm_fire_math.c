@@ -9,6 +9,12 @@
  */
 #include "fm_rt.h"
 
+/* Elements of a row that one operation works on: a quarter of a quantum. */
+#define PIECE		(FM_QUANTUM / 4)
+
+/* Products that one operation computes: about 100 us of slow arithmetic. */
+#define PRODUCTS	(4u * FM_QUANTUM)
+
 /* Weights below this do not repay sharing them among threads. */
 #define PARALLEL_BYTES	(100u * 1024)
 
@@ -38,13 +44,32 @@ static void matmul_part(void *arg, u32 part)
 		s->fn(&a);
 }
 
-/* All columns of @a from 0 to a->n1, a quantum at a time. */
+/* All columns of @a from 0 to a->n1, in pieces of some columns. */
+static int matmul_rows(struct fm_run *run, struct fm_matmul *a,
+		       void (*fn)(const struct fm_matmul *a))
+{
+	u64 column = (u64)a->m * a->k + 1;
+	u32 n = a->n1, step = FM_QUANTUM / column;
+	int ret;
+
+	/* Eights are fastest; long rows do without. */
+	step = step > 8 ? step & ~7u : min_t(u32, max_t(u32, PRODUCTS / column, 1), 8);
+	for (a->n0 = 0; a->n0 < n; a->n0 = a->n1) {
+		a->n1 = n - a->n0 > step ? a->n0 + step : n;
+		fn(a);
+		ret = fm_work(run, column * (a->n1 - a->n0));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* All columns of @a from 0 to a->n1, a few rows at a time if they are long. */
 static int matmul(struct fm_run *run, struct fm_matmul *a, void (*fn)(const struct fm_matmul *a),
 		  u32 elem_bytes)
 {
 	const struct fm_host_ops *ops = run->dev->ops;
-	u64 column = (u64)a->m * a->k + 1;
-	u32 n = a->n1, step = FM_QUANTUM / column;
+	u32 m = a->m, n = a->n1, step = max_t(u32, PRODUCTS / 8 / (a->k + 1), 1), i;
 	int ret;
 
 	if (ops->parallel && ops->parts > 1 && !ops->fpu_begin &&
@@ -54,13 +79,14 @@ static int matmul(struct fm_run *run, struct fm_matmul *a, void (*fn)(const stru
 		ops->parallel(run->dev->host, matmul_part, &s, s.parts);
 		return fm_work(run, FM_QUANTUM);
 	}
-	step = max_t(u32, step & ~7u, 8);
-	for (a->n0 = 0; a->n0 < n; a->n0 = a->n1) {
-		a->n1 = n - a->n0 > step ? a->n0 + step : n;
-		fn(a);
-		ret = fm_work(run, column * (a->n1 - a->n0));
+	for (i = 0; i < m; i += a->m) {
+		a->m = min_t(u32, m - i, step);
+		a->n1 = n;
+		ret = matmul_rows(run, a, fn);
 		if (ret)
 			return ret;
+		a->x = (const u32 *)a->x + (size_t)a->m * a->ldx;
+		a->y = (u32 *)a->y + (size_t)a->m * a->ldy;
 	}
 	return 0;
 }
@@ -124,14 +150,32 @@ int fm_fire_attn_scores(struct fm_run *run, struct fm_rt_node *n)
 	return 0;
 }
 
+/* The maximum of a row. */
+static int row_max(struct fm_run *run, u32 *max, const u32 *x, u32 n)
+{
+	u32 i;
+	int ret = 0;
+
+	*max = FM_NEG_INF;
+	for (i = 0; !ret && i < n; i += PIECE) {
+		u32 part = min_t(u32, n - i, PIECE);
+
+		run->math->max_update(max, x + i, part);
+		ret = fm_work(run, part);
+	}
+	return ret;
+}
+
 /* One finished row of n scores to probabilities. */
-static int softmax_row(struct fm_run *run, u32 *y, const u32 *x, u32 n, u32 max)
+static int softmax_row(struct fm_run *run, u32 *y, const u32 *x, u32 n)
 {
 	const struct fm_math_ops *m = run->math;
 	u32 state[FM_LANES] = { 0 };
-	u32 step = FM_QUANTUM / 16, i, sum;
-	int ret;
+	u32 step = FM_QUANTUM / 16, i, sum, max;
+	int ret = row_max(run, &max, x, n);
 
+	if (ret)
+		return ret;
 	for (i = 0; i < n; i += step) {
 		u32 part = min_t(u32, n - i, step);
 
@@ -141,8 +185,15 @@ static int softmax_row(struct fm_run *run, u32 *y, const u32 *x, u32 n, u32 max)
 			return ret;
 	}
 	sum = m->fold16(state);
-	m->div_scalar(y, y, n, sum);
-	return fm_work(run, 2ull * n);
+	for (i = 0; i < n; i += PIECE) {
+		u32 part = min_t(u32, n - i, PIECE);
+
+		m->div_scalar(y + i, y + i, part, sum);
+		ret = fm_work(run, 2ull * part);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }
 
 int fm_fire_softmax(struct fm_run *run, struct fm_rt_node *n)
@@ -158,10 +209,7 @@ int fm_fire_softmax(struct fm_run *run, struct fm_rt_node *n)
 		u32 *y = fm_out(n, 0);
 
 		for (h = 0; h < heads; h++, x += ld, y += ld) {
-			u32 max = FM_NEG_INF;
-
-			run->math->max_update(&max, x, total);
-			ret = softmax_row(run, y, x, total, max);
+			ret = softmax_row(run, y, x, total);
 			if (ret)
 				return ret;
 		}
@@ -171,19 +219,19 @@ int fm_fire_softmax(struct fm_run *run, struct fm_rt_node *n)
 		const u32 *x = fm_in(n, 0);
 
 		rows = fm_rows(s, n->tile);
-		for (h = 0; h < heads; h++)
-			memcpy(scratch + (size_t)h * total + (size_t)n->tile * ld,
-			       x + (size_t)h * ld, (size_t)rows * sizeof(u32));
-		ret = fm_work(run, (u64)rows * heads);
-		if (ret)
-			return ret;
+		for (h = 0; h < heads; h++) {
+			ret = fm_copy_bytes(run, scratch + (size_t)h * total +
+					    (size_t)n->tile * ld, x + (size_t)h * ld,
+					    (u64)rows * sizeof(u32));
+			if (ret)
+				return ret;
+		}
 	}
 	if (n->tile == last) {
 		for (h = 0; h < heads; h++) {
-			u32 *x = scratch + (size_t)h * total, max = FM_NEG_INF;
+			u32 *x = scratch + (size_t)h * total;
 
-			run->math->max_update(&max, x, total);
-			ret = softmax_row(run, x, x, total, max);
+			ret = softmax_row(run, x, x, total);
 			if (ret)
 				return ret;
 		}
@@ -193,11 +241,13 @@ int fm_fire_softmax(struct fm_run *run, struct fm_rt_node *n)
 		u32 *y = fm_out(n, 0);
 
 		rows = fm_rows(s, tile);
-		for (h = 0; h < heads; h++)
-			memcpy(y + (size_t)h * ld,
-			       scratch + (size_t)h * total + (size_t)tile * ld,
-			       (size_t)rows * sizeof(u32));
-		return fm_work(run, (u64)rows * heads);
+		for (h = 0; h < heads; h++) {
+			ret = fm_copy_bytes(run, y + (size_t)h * ld, scratch +
+					    (size_t)h * total + (size_t)tile * ld,
+					    (u64)rows * sizeof(u32));
+			if (ret)
+				return ret;
+		}
 	}
 	return 0;
 }
@@ -209,10 +259,10 @@ int fm_fire_attn_values(struct fm_run *run, struct fm_rt_node *n)
 	u32 h, i, part, step = max_t(u32, FM_QUANTUM / (share * hd + 1), 1);
 	u32 *out = (u32 *)fm_out(n, 0) + (size_t)n->group * heads * hd;
 	const u32 *p = fm_in(n, 0), *v = fm_in(n, 1);
-	int ret;
+	int ret = n->tile ? 0 : fm_zero(run, out, (u64)heads * hd * sizeof(u32));
 
-	if (!n->tile)
-		memset(out, 0, (size_t)heads * hd * sizeof(u32));
+	if (ret)
+		return ret;
 	for (h = 0; h < kv_heads; h++) {
 		for (i = 0; i < rows; i += part) {
 			struct fm_matmul_seq a = {
@@ -273,7 +323,8 @@ int fm_fire_rope_row(struct fm_run *run, struct fm_rt_node *n)
 int fm_fire_rope(struct fm_run *run, struct fm_rt_node *n)
 {
 	const struct fm_rt_stream *s = n->drive, *table = n->in[1].stream;
-	u32 rows = fm_rows(s, n->tile), hd = n->rec->p[0], r;
+	u32 rows = fm_rows(s, n->tile), hd = n->rec->p[0], r, h, part;
+	u32 heads = s->cols / hd, step = max_t(u32, PIECE / hd, 1);
 	const u32 *x = fm_in(n, 0), *row = fm_in(n, 1);
 	u32 *y = fm_out(n, 0);
 	int ret;
@@ -281,10 +332,14 @@ int fm_fire_rope(struct fm_run *run, struct fm_rt_node *n)
 	for (r = 0; r < rows; r++, x += s->cols, y += s->cols) {
 		size_t at = table->rows == 1 ? 0 : (size_t)n->tile * s->tile_rows + r;
 
-		run->math->rope_apply(y, x, row + at * hd, s->cols / hd, hd, n->rec->p[1]);
-		ret = fm_work(run, 3ull * s->cols);
-		if (ret)
-			return ret;
+		for (h = 0; h < heads; h += part) {
+			part = min_t(u32, heads - h, step);
+			run->math->rope_apply(y + (size_t)h * hd, x + (size_t)h * hd,
+					      row + at * hd, part, hd, n->rec->p[1]);
+			ret = fm_work(run, 3ull * part * hd);
+			if (ret)
+				return ret;
+		}
 	}
 	return 0;
 }
@@ -349,35 +404,38 @@ int fm_fire_ew(struct fm_run *run, struct fm_rt_node *n)
 	return 0;
 }
 
+/* The sum of a row. */
+static int row_sum(struct fm_run *run, u32 *sum, const u32 *x, u32 n)
+{
+	u32 state[FM_LANES] = { 0 }, i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < n; i += PIECE) {
+		u32 part = min_t(u32, n - i, PIECE);
+
+		run->math->sum(state, x + i, part, i);
+		ret = fm_work(run, part);
+	}
+	*sum = run->math->fold16(state);
+	return ret;
+}
+
 int fm_fire_reduce(struct fm_run *run, struct fm_rt_node *n)
 {
 	u32 rows = fm_rows(n->drive, n->tile), cols = n->drive->cols, r;
 	const u32 *x = fm_in(n, 0);
 	u32 *y = fm_out(n, 0);
-	int ret;
+	int ret = 0;
 
-	for (r = 0; r < rows; r++, x += cols) {
-		if (n->rec->p[0] == VRDU_REDUCE_SUM) {
-			u32 state[FM_LANES] = { 0 };
-
-			run->math->sum(state, x, cols, 0);
-			y[r] = run->math->fold16(state);
-		} else {
-			u32 max = FM_NEG_INF;
-
-			run->math->max_update(&max, x, cols);
-			y[r] = max;
-		}
-		ret = fm_work(run, cols);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	for (r = 0; !ret && r < rows; r++, x += cols)
+		ret = n->rec->p[0] == VRDU_REDUCE_SUM ? row_sum(run, &y[r], x, cols) :
+							row_max(run, &y[r], x, cols);
+	return ret;
 }
 
 int fm_fire_argmax(struct fm_run *run, struct fm_rt_node *n)
 {
-	u32 rows = fm_rows(n->drive, n->tile), cols = n->drive->cols, r;
+	u32 rows = fm_rows(n->drive, n->tile), cols = n->drive->cols, r, i;
 	const u32 *x = fm_in(n, 0);
 	s32 *y = fm_out(n, 0);
 	int ret;
@@ -386,9 +444,42 @@ int fm_fire_argmax(struct fm_run *run, struct fm_rt_node *n)
 		struct fm_argmax best;
 
 		fm_argmax_init(&best);
-		run->math->argmax(&best, x, cols, 0);
+		for (i = 0; i < cols; i += PIECE) {
+			u32 part = min_t(u32, cols - i, PIECE);
+
+			run->math->argmax(&best, x + i, part, i);
+			ret = fm_work(run, part);
+			if (ret)
+				return ret;
+		}
 		y[r] = (s32)best.index;
-		ret = fm_work(run, cols);
+	}
+	return 0;
+}
+
+/* A row of @n elements; @scales only for int8, one for each @group elements. */
+static int cast_row(struct fm_run *run, u8 *y, const u8 *x, u32 n, u32 elem, const u32 *scales,
+		    u32 group)
+{
+	/* Pieces are made of whole groups, or lie inside one. */
+	u32 step = group && group < PIECE ? PIECE - PIECE % group : PIECE, i, part;
+	u32 out_bytes = elem == VRDU_ELEM_F32 ? 2 : 4;
+	int ret;
+
+	for (i = 0; i < n; i += part) {
+		void *to = y + (size_t)i * out_bytes;
+		const void *from = x + (size_t)i * fm_elem_bytes(elem);
+
+		part = min_t(u32, n - i, step);
+		if (group >= PIECE)
+			part = min_t(u32, part, group - i % group);
+		if (elem == VRDU_ELEM_BF16)
+			run->math->bf16_to_f32(to, from, part);
+		else if (elem == VRDU_ELEM_F32)
+			run->math->f32_to_bf16(to, from, part);
+		else
+			run->math->dequant_q8(to, from, scales + i / group, part, group);
+		ret = fm_work(run, part);
 		if (ret)
 			return ret;
 	}
@@ -397,26 +488,19 @@ int fm_fire_argmax(struct fm_run *run, struct fm_rt_node *n)
 
 int fm_fire_cast(struct fm_run *run, struct fm_rt_node *n)
 {
-	const struct fm_rt_stream *s = n->drive, *d = n->out[0];
+	const struct fm_rt_stream *s = n->drive, *d = n->out[0], *sc = n->in[1].stream;
 	u32 rows = s->transposed ? s->tile_rows : fm_rows(s, n->tile), cols = s->cols, r;
+	const u32 *scales = sc ? fm_in(n, 1) : NULL;
 	const u8 *x = fm_in(n, 0);
 	u8 *y = fm_out(n, 0);
-	int ret;
+	int ret = 0;
 
-	for (r = 0; r < rows; r++) {
-		if (s->elem == VRDU_ELEM_BF16)
-			run->math->bf16_to_f32(y, x, cols);
-		else if (s->elem == VRDU_ELEM_F32)
-			run->math->f32_to_bf16(y, x, cols);
-		else
-			run->math->dequant_q8(y, x, (const u32 *)fm_in(n, 1) +
-					      (size_t)r * n->in[1].stream->cols, cols,
-					      n->rec->p[0]);
-		ret = fm_work(run, cols);
-		if (ret)
-			return ret;
+	for (r = 0; !ret && r < rows; r++) {
+		ret = cast_row(run, y, x, cols, s->elem, scales, n->rec->p[0]);
 		x += (size_t)cols * s->elem_bytes;
 		y += (size_t)cols * d->elem_bytes;
+		if (scales)
+			scales += sc->cols;
 	}
-	return 0;
+	return ret;
 }

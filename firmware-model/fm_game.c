@@ -23,6 +23,9 @@
 #define NODE_BITS	9
 #define MAX_SINCE	(U64_MAX >> NODE_BITS)
 
+/* What resetting 16 slots of a stream costs in work units. */
+#define FM_SLOTS_WORK	16
+
 /* Work units that a firing costs besides its arithmetic: bounds the time to breathe(). */
 #define FM_FIRING_WORK	64
 
@@ -44,8 +47,8 @@ struct game {
 
 /*
  * A ready node as one number: start time since the run began, then the index
- * of the node, which breaks ties. Runs longer than 2^55 ps (ten hours) come to
- * the end of the range; the order is still total and the same everywhere.
+ * of the node, which breaks ties. A run of more than 2^55 ps (ten hours) is a
+ * fault; starts beyond that share the last key.
  */
 static inline u64 ready_key(u64 since, u32 node)
 {
@@ -262,11 +265,11 @@ static inline u64 advance(struct fm_run *run, struct fm_rt_node *n, u64 t, u64 *
 	bool reads = false;
 
 	if (n->memory || edge) {
-		u64 at = later(t, dev->hbm_free);
+		u64 at = later(t, run->hbm_free);
 		u64 occ = end - t;
 
 		end = at + occ;
-		dev->hbm_free = end;
+		run->hbm_free = end;
 		run->hbm_busy += occ;
 		reads = edge ? !n->iter : n->reads;
 		if (reads)
@@ -331,6 +334,9 @@ static int fire(struct game *g, struct fm_rt_node *n, u64 t)
 	if (run->timed) {
 		end = advance(run, n, t, &done);
 		run->firings++;
+		/* No sum of times ever comes near its end: bounded by the cost of one firing. */
+		if (unlikely(run->last_end > MAX_SINCE))
+			return fm_fault(run, VRDU_FAULT_WATCHDOG, n, run->last_end);
 	}
 	if (unlikely(n->windowed)) {
 		eachs = takes(n);
@@ -392,9 +398,42 @@ static void reset_node(struct fm_run *run, struct fm_rt_node *n, u32 trips, u64 
 }
 
 /**
+ * fm_game_reset() - set up the current section of @run for fm_game().
+ * @run: Call in execution; @run->sect is the section.
+ * @start: Modelled time at which it starts.
+ *
+ * Outside floating-point sections: buffers may have a hundred thousand slots.
+ * Return: 0 or -ECANCELED.
+ */
+int fm_game_reset(struct fm_run *run, u64 start)
+{
+	struct fm_rt_section *s = run->sect;
+	u32 trips = s->pipelined == VRDU_NONE ? 1 : run->prog->values[s->pipelined], i;
+	int ret;
+
+	run->firings = 0;
+	run->hbm_free = start;
+	run->hbm_busy = 0;
+	run->hbm_read = 0;
+	run->hbm_written = 0;
+	run->last_end = start;
+	run->first_arrival = U64_MAX;
+	run->last_arrival = start;
+	for (i = 0; i < s->n_streams; i++) {
+		reset_stream(&s->streams[i], start);
+		ret = fm_work(run, s->streams[i].depth / 16 * FM_SLOTS_WORK);
+		if (ret)
+			return ret;
+	}
+	for (i = 0; i < s->n_nodes; i++)
+		reset_node(run, &s->nodes[i], trips, start);
+	return 0;
+}
+
+/**
  * fm_game() - run the current section of @run once: all iterations of its
  * pipelined loop, or one.
- * @run: Call in execution; @run->sect is the section.
+ * @run: Call in execution, after fm_game_reset().
  * @start: Modelled time at which it starts.
  *
  * run->last_end, first_arrival and last_arrival are set when run->timed; what
@@ -411,17 +450,6 @@ int fm_game(struct fm_run *run, u64 start)
 	int ret = 0;
 	u32 i;
 
-	run->firings = 0;
-	run->hbm_busy = 0;
-	run->hbm_read = 0;
-	run->hbm_written = 0;
-	run->last_end = start;
-	run->first_arrival = U64_MAX;
-	run->last_arrival = start;
-	for (i = 0; i < s->n_streams; i++)
-		reset_stream(&s->streams[i], start);
-	for (i = 0; i < s->n_nodes; i++)
-		reset_node(run, &s->nodes[i], trips, start);
 	for (i = 0; i < s->n_nodes; i++)
 		rearm(&g, &s->nodes[i]);
 	while (g.ready && !ret) {

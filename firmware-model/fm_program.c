@@ -12,6 +12,9 @@
 /* Host memory for the buffers of one program. */
 #define MAX_ARENA	(256ull << 20)
 
+/* Ranges of a call: the longest table and all other symbols. They are sorted in each call. */
+#define MAX_RANGES	((u64)VRDU_MAX_TRIP + VRDU_MAX_SYMBOLS)
+
 /**
  * struct build - a program under construction.
  * @prog: Program.
@@ -308,6 +311,11 @@ static int build_args(struct build *b)
 		const struct vrdu_symbol *s = &prog->symbols[i];
 
 		ranges += s->kind == VRDU_SYMBOL_TABLE ? s->entries : 1;
+		if (ranges > MAX_RANGES) {
+			fm_log(b->log, "tables have %llu entries or more in all, limit %u\n",
+			       (unsigned long long)ranges, VRDU_MAX_TRIP);
+			return -EINVAL;
+		}
 		if (s->kind != VRDU_SYMBOL_TABLE)
 			continue;
 		prog->table[i] = take(b, (u64)s->entries * sizeof(u64));

@@ -5,7 +5,8 @@
  * model (fm_cost.c) times. Private to the firmware model.
  *
  * Everything here belongs to the thread that runs the program. Times are
- * modelled picoseconds.
+ * modelled picoseconds, in a run counted from its own beginning: so they stay
+ * far from the end of the range, however long the device has been in use.
  */
 #ifndef _FM_RT_H
 #define _FM_RT_H
@@ -272,8 +273,7 @@ struct fm_program {
  * @ops: Host.
  * @host: Its cookie.
  * @math: Arithmetic.
- * @clock: Modelled time.
- * @hbm_free: When the memory channel is free.
+ * @clock: Modelled time; wraps after 213 days, only differences mean something.
  * @loaded: Serial of the configuration on the fabric.
  * @loaded_section: Its section; 0 when all sections are resident.
  * @loaded_valid: Whether there is one.
@@ -285,7 +285,6 @@ struct fm_device {
 	void *host;
 	const struct fm_math_ops *math;
 	u64 clock;
-	u64 hbm_free;
 	u64 loaded;
 	u32 loaded_section;
 	bool loaded_valid;
@@ -307,6 +306,7 @@ struct fm_device {
  * @fpu: A floating-point section is open.
  * @work: Work units since breathe().
  * @rng: State of the shuffled order.
+ * @hbm_free: When the memory channel is free.
  * @first_arrival: First data from memory in this run.
  * @last_arrival: Last data from memory in this run.
  * @last_end: Latest end of a firing.
@@ -329,6 +329,7 @@ struct fm_run {
 	bool fpu;
 	u32 work;
 	u64 rng;
+	u64 hbm_free;
 	u64 first_arrival;
 	u64 last_arrival;
 	u64 last_end;
@@ -339,6 +340,7 @@ struct fm_run {
 };
 
 /* fm_game.c */
+int fm_game_reset(struct fm_run *run, u64 start);
 int fm_game(struct fm_run *run, u64 start);
 
 /* fm_shape.c */
@@ -352,6 +354,8 @@ void fm_cost_node(const struct fm_profile *profile, struct fm_rt_node *node);
 fm_fire_fn fm_fire_of(u16 kind);
 int fm_breathe(struct fm_run *run);
 int fm_fault(struct fm_run *run, u32 code, const struct fm_rt_node *node, u64 address);
+int fm_copy_bytes(struct fm_run *run, void *dst, const void *src, u64 bytes);
+int fm_zero(struct fm_run *run, void *dst, u64 bytes);
 void *fm_agu_ptr(struct fm_run *run, struct fm_rt_node *node, u32 which, s64 off, u64 len,
 		 u32 access);
 
