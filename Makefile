@@ -11,6 +11,8 @@ O ?= build
 abs_O := $(abspath $(O))
 KDIR ?= $(shell scripts/kernel-version --headers 2>/dev/null)
 MODEL ?= models/scripture.gguf
+# Sanitizers at -O2 take the compiler minutes.
+SAN_OPT := $(if $(SAN),OPT='-O1 -g')
 SAN_FLAGS := $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=all)
 
 .PHONY: all help setup lib llama tools module unit selftests models demo check check-quick \
@@ -38,14 +40,14 @@ setup:
 	@scripts/setup build
 
 lib:
-	@$(MAKE) --no-print-directory -C libvrdu O=$(abs_O)/lib SAN='$(SAN_FLAGS)'
+	@$(MAKE) --no-print-directory -C libvrdu O=$(abs_O)/lib SAN='$(SAN_FLAGS)' $(SAN_OPT)
 
 tools: lib
-	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib SAN='$(SAN_FLAGS)'
+	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib SAN='$(SAN_FLAGS)' $(SAN_OPT)
 
 llama: lib
 	@$(MAKE) --no-print-directory -C tools O=$(abs_O)/tools LIB_O=$(abs_O)/lib \
-		SAN='$(SAN_FLAGS)' lib
+		SAN='$(SAN_FLAGS)' $(SAN_OPT) lib
 
 # In a copy of the sources: see scripts/build-module.
 module:
@@ -53,7 +55,7 @@ module:
 
 unit: lib llama
 	@$(MAKE) --no-print-directory -C tests/unit O=$(abs_O)/unit LIB_O=$(abs_O)/lib \
-		TOOLS_O=$(abs_O)/tools SAN='$(SAN_FLAGS)'
+		TOOLS_O=$(abs_O)/tools SAN='$(SAN_FLAGS)' $(SAN_OPT)
 
 selftests:
 	@$(MAKE) --no-print-directory -C tests/selftests O=$(abs_O)/selftests
